@@ -116,7 +116,7 @@ struct slot {
 struct ring_queue {
     struct processor_rival rival;
     _Alignas(OTELI_CACHELINE) uint64_t reserved;
-    _Alignas(OTELI_CACHELINE) struct oteli_bell bell;
+    _Alignas(OTELI_CACHELINE) struct oteli_waker waker;
     _Alignas(OTELI_CACHELINE) uint64_t head;
     _Alignas(OTELI_CACHELINE) uint64_t tail; /* of the worker, as is what follows */
     uint32_t heard;
@@ -134,7 +134,7 @@ static void ring_init(struct processor_rival *rival, struct processor_thread *th
     struct ring_queue *queue = ring_queue_of(rival);
     (void)threads;
     (void)count;
-    oteli_bell_init(&queue->bell);
+    oteli_waker_init(&queue->waker);
     queue->slots = processor_memory(PROCESSOR_QUEUE * sizeof *queue->slots);
 }
 
@@ -157,7 +157,7 @@ static OTELI_INLINE bool ring_put(struct processor_thread *thread)
     struct slot *slot = &queue->slots[ticket % PROCESSOR_QUEUE];
     slot->span = thread->span;
     oteli_store_release_64(&slot->sequence, ticket + 1);
-    oteli_bell_announce(&queue->bell, 1);
+    oteli_waker_announce(&queue->waker, 1);
     return true;
 }
 
@@ -166,7 +166,7 @@ static size_t ring_take(struct processor_rival *rival)
     struct ring_queue *queue = ring_queue_of(rival);
     struct processor_batch *batch = &rival->batch;
     size_t count = 0;
-    queue->heard = oteli_bell_listen(&queue->bell);
+    queue->heard = oteli_waker_listen(&queue->waker);
     while (count < CHUNK && batch->count < PROCESSOR_BATCH) {
         const struct slot *slot = &queue->slots[queue->tail % PROCESSOR_QUEUE];
         if (oteli_load_acquire_64(&slot->sequence) != queue->tail + 1)
@@ -176,7 +176,7 @@ static size_t ring_take(struct processor_rival *rival)
         count++;
     }
     if (count != 0) {
-        oteli_bell_taken(&queue->bell, count);
+        oteli_waker_taken(&queue->waker, count);
         oteli_add_full_64(&queue->reserved, (uint64_t)0 - count);
     }
     return count;
@@ -185,21 +185,21 @@ static size_t ring_take(struct processor_rival *rival)
 static void ring_wait(struct processor_rival *rival, uint64_t needed, uint64_t deadline_ns)
 {
     struct ring_queue *queue = ring_queue_of(rival);
-    if (oteli_bell_waiting(&queue->bell) >= (int64_t)needed)
+    if (oteli_waker_waiting(&queue->waker) >= (int64_t)needed)
         processor_rival_be_patient(rival);
     else if (!processor_is_stopping(rival))
-        oteli_bell_sleep(&queue->bell, queue->heard, (int64_t)needed, deadline_ns);
+        oteli_waker_sleep(&queue->waker, queue->heard, (int64_t)needed, deadline_ns);
 }
 
 static void ring_wake(struct processor_rival *rival)
 {
-    oteli_bell_ring(&ring_queue_of(rival)->bell);
+    oteli_waker_wake(&ring_queue_of(rival)->waker);
 }
 
 static uint64_t ring_signals(void *queue)
 {
     struct ring_queue *ring = queue;
-    return oteli_load_relaxed_64(&ring->bell.rings);
+    return oteli_load_relaxed_64(&ring->waker.wakes);
 }
 
 static void ring_span_burst(struct processor_thread *thread, unsigned spans)

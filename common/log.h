@@ -41,21 +41,22 @@ struct oteli_log_site {
 
 /* One line of level info that a program's handler always gets; without one stderr gets it where
  * `is_news`, and otherwise only at OTEL_LOG_DEBUG. Not capped. */
-OTELI_LENT void oteli_log_tell(bool is_news, const char *format, ...)
+OTELI_INTERNAL_API void oteli_log_tell(bool is_news, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-OTELI_LENT void oteli_log_write(struct oteli_log_site *site, otel_log_level level,
-                                const char *format, ...) __attribute__((format(printf, 3, 4)));
+OTELI_INTERNAL_API void oteli_log_write(struct oteli_log_site *site, otel_log_level level,
+                                        const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
-OTELI_LENT void oteli_log_write_lost(struct oteli_log_site *site, otel_log_level level,
-                                     uint64_t lost, const char *format, ...)
+OTELI_INTERNAL_API void oteli_log_write_lost(struct oteli_log_site *site, otel_log_level level,
+                                             uint64_t lost, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Forked children count lines together with this process from now on. Once. */
 void oteli_log_share(void);
 
 /* The program has no handler of its own. When the process ends, what one needs may be gone. */
-OTELI_LENT bool oteli_log_is_default(void);
+OTELI_INTERNAL_API bool oteli_log_is_default(void);
 
 /* Lines above this level are not formatted at all. Default OTEL_LOG_INFO. */
 void oteli_log_set_level(otel_log_level level);

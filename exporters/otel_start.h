@@ -8,8 +8,8 @@
 
 /* otel_start without a look at OTEL_CONFIG_FILE; `file` (NULL: none) is for the message of the
  * start. */
-OTELI_LENT otel_status oteli_start_as(const otel_sdk_options *options,
-                                      const struct oteli_start_file *file);
+OTELI_INTERNAL_API otel_status oteli_start_as(const otel_sdk_options *options,
+                                              const struct oteli_start_file *file);
 
 /* Start the profiler if the configuration has one, loading library otel-profiling where the program
  * was not linked with it. A program does not fail for the want of a profiler: why there is none is

@@ -22,15 +22,16 @@ struct oteli_start_otlp {
 /* Choose options by a configuration, which is borrowed until oteli_start_otlp_fini. Profiles have
  * the general settings, but for an endpoint of their own, and are not spooled. False: no memory,
  * and there is nothing to free. */
-OTELI_LENT bool oteli_start_otlp_init(struct oteli_start_otlp *otlp, enum oteli_otlp_signal signal,
-                                      const struct oteli_config *config);
-OTELI_LENT void oteli_start_otlp_fini(struct oteli_start_otlp *otlp);
+OTELI_INTERNAL_API bool oteli_start_otlp_init(struct oteli_start_otlp *otlp,
+                                              enum oteli_otlp_signal signal,
+                                              const struct oteli_config *config);
+OTELI_INTERNAL_API void oteli_start_otlp_fini(struct oteli_start_otlp *otlp);
 
 /* Make the exporter that a configuration means. *is_made is false with OTEL_OK where libcurl cannot
  * do what is asked of it: that is in the log, and spans do not go there. *endpoint_origin is
  * oteli_start_otlp.endpoint_origin. */
-OTELI_LENT otel_status oteli_start_otlp_exporter(const struct oteli_config *config,
-                                                 otel_exporter *exporter, bool *is_made,
-                                                 const char **endpoint_origin);
+OTELI_INTERNAL_API otel_status oteli_start_otlp_exporter(const struct oteli_config *config,
+                                                         otel_exporter *exporter, bool *is_made,
+                                                         const char **endpoint_origin);
 
 #endif

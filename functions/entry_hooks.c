@@ -67,7 +67,7 @@ static void on_thread_exit(void *state)
     self.busy = 0;
 }
 
-void oteli_hooks_start(otel_tracer *tracer, const struct oteli_frames_limits *limits)
+void oteli_custom_start(otel_tracer *tracer, const struct oteli_frames_limits *limits)
 {
     if (!hooks.has_exit_key)
         hooks.has_exit_key = pthread_key_create(&hooks.exit_key, on_thread_exit) == 0;
@@ -76,7 +76,7 @@ void oteli_hooks_start(otel_tracer *tracer, const struct oteli_frames_limits *li
     oteli_store_release_32(&hooks.enabled, 1); /* pairs with the load of may_trace */
 }
 
-void oteli_hooks_enable(bool enabled)
+void oteli_custom_enable(bool enabled)
 {
     if (hooks.tracer != NULL)
         oteli_store_release_32(&hooks.enabled, enabled);

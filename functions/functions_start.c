@@ -52,7 +52,7 @@ static size_t resolve(const void *address, char *name, size_t size)
 
 void otel_functions_enable(bool enabled)
 {
-    oteli_hooks_enable(enabled);
+    oteli_custom_enable(enabled);
 }
 
 size_t otel_functions_name(const void *address, char *name, size_t size)
@@ -70,7 +70,7 @@ __attribute__((constructor)) static void on_load(void)
     oteli_fork_add(forget);
     otel_functions_rescan();
     otel_set_name_resolver(resolve);
-    oteli_hooks_start(otel_tracer_get("otel.functions", OTEL_VERSION), &settings.limits);
+    oteli_custom_start(otel_tracer_get("otel.functions", OTEL_VERSION), &settings.limits);
 }
 
 /* What is excluded stays: other threads may be asking while the process ends. */

@@ -18,86 +18,88 @@
 enum { FIRST_PLACES = 16 };
 
 /* The index of the key among the attributes, or their number. */
-static inline uint32_t find(const struct oteli_open *open, const char *key, size_t length,
+static inline uint32_t find(const struct oteli_active_span *active, const char *key, size_t length,
                             uint64_t signature)
 {
     uint32_t i = 0;
-    for (; i < open->attribute_count; i++) {
-        const struct oteli_attribute_place *place = &open->places[i];
+    for (; i < active->attribute_count; i++) {
+        const struct oteli_attribute_place *place = &active->places[i];
         if (place->signature == signature &&
-            memcmp(open->attributes.data + place->key_at, key, length) == 0)
+            memcmp(active->attributes.data + place->key_at, key, length) == 0)
             break;
     }
     return i;
 }
 
-static OTELI_COLD bool grow_places(struct oteli_open *open)
+static OTELI_COLD bool grow_places(struct oteli_active_span *active)
 {
-    const uint32_t capacity = open->place_capacity == 0 ? FIRST_PLACES : open->place_capacity * 2;
-    struct oteli_attribute_place *places = oteli_realloc(open->places, capacity * sizeof *places);
+    const uint32_t capacity =
+        active->place_capacity == 0 ? FIRST_PLACES : active->place_capacity * 2;
+    struct oteli_attribute_place *places = oteli_realloc(active->places, capacity * sizeof *places);
     if (places == NULL)
         return false;
-    open->places = places;
-    open->place_capacity = capacity;
+    active->places = places;
+    active->place_capacity = capacity;
     return true;
 }
 
 /* Take attribute `index` out; a new value of its key goes to the end. */
-static OTELI_COLD void take_out(struct oteli_open *open, uint32_t index)
+static OTELI_COLD void take_out(struct oteli_active_span *active, uint32_t index)
 {
-    struct oteli_attribute_place *places = open->places;
+    struct oteli_attribute_place *places = active->places;
     const uint32_t at = places[index].at;
-    const bool is_last = index + 1 == open->attribute_count;
-    const uint32_t end = is_last ? open->attributes.length : places[index + 1].at;
-    memmove(open->attributes.data + at, open->attributes.data + end, open->attributes.length - end);
-    open->attributes.length -= end - at;
-    for (uint32_t i = index + 1; i < open->attribute_count; i++) {
+    const bool is_last = index + 1 == active->attribute_count;
+    const uint32_t end = is_last ? active->attributes.length : places[index + 1].at;
+    memmove(active->attributes.data + at, active->attributes.data + end,
+            active->attributes.length - end);
+    active->attributes.length -= end - at;
+    for (uint32_t i = index + 1; i < active->attribute_count; i++) {
         places[i - 1] = places[i];
         places[i - 1].at -= end - at;
         places[i - 1].key_at -= end - at;
     }
-    open->attribute_count--;
+    active->attribute_count--;
 }
 
 /* Find room for an attribute of `size` bytes whose key is `key`: makes place for it among
  * the others, and drops the value that it replaces. NULL: left out, and counted. */
-static inline uint8_t *make_room(struct oteli_open *open, const struct oteli_limits *limits,
-                                 const char *key, size_t key_length, uint64_t signature,
-                                 size_t size)
+static inline uint8_t *make_room(struct oteli_active_span *active,
+                                 const struct oteli_limits *limits, const char *key,
+                                 size_t key_length, uint64_t signature, size_t size)
 {
-    const uint32_t index = find(open, key, key_length, signature);
-    const bool is_new = index == open->attribute_count;
-    if (OTELI_UNLIKELY(is_new && open->attribute_count >= limits->attributes)) {
-        open->unusual.dropped_attributes++;
-        oteli_open_complain(open, OTELI_TOO_MANY_ATTRIBUTES);
+    const uint32_t index = find(active, key, key_length, signature);
+    const bool is_new = index == active->attribute_count;
+    if (OTELI_UNLIKELY(is_new && active->attribute_count >= limits->attributes)) {
+        active->unusual.dropped_attributes++;
+        oteli_active_warn(active, OTELI_TOO_MANY_ATTRIBUTES);
         return NULL;
     }
-    if (OTELI_UNLIKELY(is_new && open->attribute_count == open->place_capacity) &&
-        !grow_places(open)) {
-        open->unusual.dropped_attributes++;
-        open->traits.is_unusual = true;
+    if (OTELI_UNLIKELY(is_new && active->attribute_count == active->place_capacity) &&
+        !grow_places(active)) {
+        active->unusual.dropped_attributes++;
+        active->traits.is_unusual = true;
         return NULL;
     }
-    if (oteli_buffer_room(&open->attributes, size) == NULL) {
-        open->unusual.dropped_attributes += is_new;
-        open->traits.is_unusual = true;
+    if (oteli_buffer_room(&active->attributes, size) == NULL) {
+        active->unusual.dropped_attributes += is_new;
+        active->traits.is_unusual = true;
         return NULL;
     }
-    if (OTELI_UNLIKELY(open->attributes.capacity > OTELI_BUFFER_KEPT))
-        open->traits.is_unusual = true; /* so that the buffer is given back */
+    if (OTELI_UNLIKELY(active->attributes.capacity > OTELI_BUFFER_KEPT))
+        active->traits.is_unusual = true; /* so that the buffer is given back */
     if (OTELI_UNLIKELY(!is_new))
-        take_out(open, index);
-    return open->attributes.data + open->attributes.length;
+        take_out(active, index);
+    return active->attributes.data + active->attributes.length;
 }
 
 /* What was written from `start` to `end` is the next attribute. */
-static inline void accept(struct oteli_open *open, uint64_t signature, uint8_t *key_start,
+static inline void accept(struct oteli_active_span *active, uint64_t signature, uint8_t *key_start,
                           uint8_t *end)
 {
-    struct oteli_buffer *buffer = &open->attributes;
-    const uint64_t filter = open->attribute_count != 0 ? open->attribute_filter : 0;
-    open->attribute_filter = filter | oteli_signature_bit(signature);
-    open->places[open->attribute_count++] = (struct oteli_attribute_place){
+    struct oteli_buffer *buffer = &active->attributes;
+    const uint64_t filter = active->attribute_count != 0 ? active->attribute_filter : 0;
+    active->attribute_filter = filter | oteli_signature_bit(signature);
+    active->places[active->attribute_count++] = (struct oteli_attribute_place){
         .signature = signature,
         .at = buffer->length,
         .key_at = (uint32_t)(key_start - buffer->data),
@@ -106,13 +108,13 @@ static inline void accept(struct oteli_open *open, uint64_t signature, uint8_t *
 }
 
 /* Anything: the way that does not mind what it costs. */
-void oteli_open_set(struct oteli_open *open, const struct oteli_limits *limits, const char *key,
-                    size_t key_length, const otel_value *value)
+void oteli_active_set(struct oteli_active_span *active, const struct oteli_limits *limits,
+                      const char *key, size_t key_length, const otel_value *value)
 {
     struct oteli_key_value plan;
     if (key == NULL || !oteli_key_value_plan(&plan, key, key_length, value, limits->value_length,
                                              limits->value_depth)) {
-        oteli_open_complain(open, OTELI_BAD_ATTRIBUTE);
+        oteli_active_warn(active, OTELI_BAD_ATTRIBUTE);
         return;
     }
     /* A key that is not UTF-8 is known by what it becomes. */
@@ -121,8 +123,8 @@ void oteli_open_set(struct oteli_open *open, const struct oteli_limits *limits, 
     if (plan.key_bytes != key_length) {
         clean = plan.key_bytes <= sizeof small ? small : oteli_malloc(plan.key_bytes);
         if (clean == NULL) {
-            open->unusual.dropped_attributes++;
-            open->traits.is_unusual = true;
+            active->unusual.dropped_attributes++;
+            active->traits.is_unusual = true;
             return;
         }
         oteli_utf8_replace(key, key_length, clean);
@@ -130,22 +132,22 @@ void oteli_open_set(struct oteli_open *open, const struct oteli_limits *limits, 
         plan.key_length = plan.key_bytes;
     }
     const uint64_t signature = oteli_signature(plan.key, plan.key_length);
-    uint8_t *at = make_room(open, limits, plan.key, plan.key_length, signature, plan.bytes);
+    uint8_t *at = make_room(active, limits, plan.key, plan.key_length, signature, plan.bytes);
     if (at != NULL) {
         uint8_t *end = oteli_key_value_put(at, OTELI_SPAN_ATTRIBUTES, &plan);
         const size_t before_key =
             plan.bytes - plan.key_length - oteli_bytes_field_size(2, plan.value_bytes);
-        accept(open, signature, at + before_key, end);
+        accept(active, signature, at + before_key, end);
     }
     if (clean != small)
         free(clean);
 }
 
-void oteli_open_set_many(struct oteli_open *open, const struct oteli_limits *limits,
-                         const otel_attribute *attributes, size_t count)
+void oteli_active_set_many(struct oteli_active_span *active, const struct oteli_limits *limits,
+                           const otel_attribute *attributes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const char *key = attributes[i].key;
-        oteli_open_set(open, limits, key, key != NULL ? strlen(key) : 0, &attributes[i].value);
+        oteli_active_set(active, limits, key, key != NULL ? strlen(key) : 0, &attributes[i].value);
     }
 }

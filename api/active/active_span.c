@@ -55,146 +55,146 @@ static void shrink(struct oteli_buffer *buffer)
 }
 
 /* An attached context only mentions its tracestate; an open span holds it, and is unusual. */
-static void let_tracestate_go(struct oteli_open *open)
+static void let_tracestate_go(struct oteli_active_span *active)
 {
-    if (OTELI_LIKELY((open->self.opaque[3] & OTELI_REF_TRACESTATE) == 0))
+    if (OTELI_LIKELY((active->self.opaque[3] & OTELI_REF_TRACESTATE) == 0))
         return;
-    if (open->traits.is_unusual && (open->self.opaque[3] & OTELI_REF_ATTACHED) == 0)
-        oteli_tracestate_release(oteli_open_tracestate(open));
-    open->self.opaque[3] &= ~OTELI_REF_TRACESTATE;
+    if (active->traits.is_unusual && (active->self.opaque[3] & OTELI_REF_ATTACHED) == 0)
+        oteli_tracestate_release(oteli_active_tracestate(active));
+    active->self.opaque[3] &= ~OTELI_REF_TRACESTATE;
 }
 
-void oteli_open_lighten(struct oteli_open *open)
+void oteli_active_lighten(struct oteli_active_span *active)
 {
-    struct oteli_unusual *unusual = &open->unusual;
-    let_tracestate_go(open);
+    struct oteli_unusual *unusual = &active->unusual;
+    let_tracestate_go(active);
     struct oteli_buffer *const buffers[] = {&unusual->name, &unusual->events, &unusual->links,
-                                            &unusual->message, &open->attributes};
+                                            &unusual->message, &active->attributes};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         shrink(buffers[i]);
         buffers[i]->length = 0;
     }
     memset(unusual, 0, offsetof(struct oteli_unusual, name));
-    open->traits.is_unusual = false;
+    active->traits.is_unusual = false;
 }
 
-void oteli_open_forget(struct oteli_open *open)
+void oteli_active_forget(struct oteli_active_span *active)
 {
-    struct oteli_unusual *unusual = &open->unusual;
+    struct oteli_unusual *unusual = &active->unusual;
     unusual->name.length = unusual->events.length = unusual->links.length = 0;
     unusual->message.length = 0;
-    oteli_open_no_attributes(open);
+    oteli_active_no_attributes(active);
     memset(unusual, 0, offsetof(struct oteli_unusual, name));
-    open->traits.is_unusual = false;
+    active->traits.is_unusual = false;
 }
 
-void oteli_open_leave(struct oteli_open *open)
+void oteli_active_leave(struct oteli_active_span *active)
 {
-    if (open->traits.is_unusual)
-        oteli_open_lighten(open);
-    oteli_open_no_attributes(open);
-    if (open->below == OTELI_PASSED)
-        open->below = OTELI_NOT_A_COVER;
-    open->self = (otel_span){{0, 0, 0, 0}};
+    if (active->traits.is_unusual)
+        oteli_active_lighten(active);
+    oteli_active_no_attributes(active);
+    if (active->below == OTELI_PASSED)
+        active->below = OTELI_NOT_A_COVER;
+    active->self = (otel_span){{0, 0, 0, 0}};
 }
 
-void oteli_open_fini(struct oteli_open *open)
+void oteli_active_fini(struct oteli_active_span *active)
 {
-    let_tracestate_go(open);
-    oteli_buffer_fini(&open->attributes);
-    oteli_buffer_fini(&open->unusual.events);
-    oteli_buffer_fini(&open->unusual.links);
-    oteli_buffer_fini(&open->unusual.message);
-    oteli_buffer_fini(&open->unusual.name);
-    free(open->places);
-    memset(open, 0, sizeof *open);
+    let_tracestate_go(active);
+    oteli_buffer_fini(&active->attributes);
+    oteli_buffer_fini(&active->unusual.events);
+    oteli_buffer_fini(&active->unusual.links);
+    oteli_buffer_fini(&active->unusual.message);
+    oteli_buffer_fini(&active->unusual.name);
+    free(active->places);
+    memset(active, 0, sizeof *active);
 }
 
-void oteli_open_set_long_name(struct oteli_open *open, const char *name, size_t length)
+void oteli_active_set_long_name(struct oteli_active_span *active, const char *name, size_t length)
 {
-    open->traits.is_unusual = true;
-    open->traits.bits &= (uint8_t)~OTELI_NAME_IS_ADDRESS;
+    active->traits.is_unusual = true;
+    active->traits.bits &= (uint8_t)~OTELI_NAME_IS_ADDRESS;
     const size_t size = oteli_text_size(name, length);
     if (size <= OTELI_NAME_INLINE) {
-        oteli_text_put((uint8_t *)open->name, name, length, size);
-        open->name_length = (uint32_t)size;
+        oteli_text_put((uint8_t *)active->name, name, length, size);
+        active->name_length = (uint32_t)size;
         return;
     }
-    open->unusual.name.length = 0;
-    uint8_t *at = oteli_buffer_room(&open->unusual.name, size);
+    active->unusual.name.length = 0;
+    uint8_t *at = oteli_buffer_room(&active->unusual.name, size);
     if (at == NULL) {
-        open->name_length = 0;
+        active->name_length = 0;
         return;
     }
     oteli_text_put(at, name, length, size);
-    open->name_length = (uint32_t)size;
+    active->name_length = (uint32_t)size;
 }
 
-void oteli_open_complain(struct oteli_open *open, enum oteli_complaint_about about)
+void oteli_active_warn(struct oteli_active_span *active, enum oteli_warning_about about)
 {
-    open->traits.is_unusual = true;
-    if (open->unusual.has_complained)
+    active->traits.is_unusual = true;
+    if (active->unusual.has_warned)
         return;
-    open->unusual.has_complained = true;
-    open->unusual.complaint = (uint8_t)about;
+    active->unusual.has_warned = true;
+    active->unusual.warning = (uint8_t)about;
 }
 
-void oteli_open_take_complaint(struct oteli_open *open, struct oteli_complaint *complaint)
+void oteli_active_take_warning(struct oteli_active_span *active, struct oteli_warning *warning)
 {
-    complaint->about = (enum oteli_complaint_about)open->unusual.complaint;
-    open->unusual.complaint = OTELI_NO_COMPLAINT;
-    const size_t size = sizeof complaint->name - 1;
+    warning->about = (enum oteli_warning_about)active->unusual.warning;
+    active->unusual.warning = OTELI_NO_COMPLAINT;
+    const size_t size = sizeof warning->name - 1;
     const size_t length = oteli_utf8_valid_prefix(
-        oteli_open_name(open), open->name_length < size ? open->name_length : size);
-    memcpy(complaint->name, oteli_open_name(open), length);
-    complaint->name[length] = '\0';
+        oteli_active_name(active), active->name_length < size ? active->name_length : size);
+    memcpy(warning->name, oteli_active_name(active), length);
+    warning->name[length] = '\0';
 }
 
 /* Each kind is a line of its own for the log, which says each at most now and then. */
-void oteli_complain(const struct oteli_complaint *complaint)
+void oteli_warn_later(const struct oteli_warning *warning)
 {
-    switch (complaint->about) {
+    switch (warning->about) {
     case OTELI_TOO_MANY_ATTRIBUTES:
         OTELI_LOG(OTEL_LOG_WARN,
                   "span \"%s\" has more attributes than its limit; they are left out",
-                  complaint->name);
+                  warning->name);
         break;
     case OTELI_TOO_MANY_EVENTS:
         OTELI_LOG(OTEL_LOG_WARN, "span \"%s\" has more events than its limit; they are left out",
-                  complaint->name);
+                  warning->name);
         break;
     case OTELI_TOO_MANY_LINKS:
         OTELI_LOG(OTEL_LOG_WARN, "span \"%s\" has more links than its limit; they are left out",
-                  complaint->name);
+                  warning->name);
         break;
     case OTELI_TOO_MANY_EVENT_ATTRIBUTES:
         OTELI_LOG(OTEL_LOG_WARN,
                   "span \"%s\" has an event with more attributes than its limit; they are left out",
-                  complaint->name);
+                  warning->name);
         break;
     case OTELI_TOO_MANY_LINK_ATTRIBUTES:
         OTELI_LOG(OTEL_LOG_WARN,
                   "span \"%s\" has a link with more attributes than its limit; they are left out",
-                  complaint->name);
+                  warning->name);
         break;
     case OTELI_BAD_ATTRIBUTE:
         OTELI_LOG(OTEL_LOG_WARN,
                   "span \"%s\": an attribute with an empty key, or too large, is left out",
-                  complaint->name);
+                  warning->name);
         break;
     case OTELI_NO_COMPLAINT:
         break;
     }
 }
 
-void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *limits,
-                          const char *name, uint64_t time, const otel_attribute *attributes,
-                          size_t count)
+void oteli_active_add_event(struct oteli_active_span *active, const struct oteli_limits *limits,
+                            const char *name, uint64_t time, const otel_attribute *attributes,
+                            size_t count)
 {
-    open->traits.is_unusual = true;
-    if (open->unusual.event_count >= limits->events) {
-        open->unusual.dropped_events++;
-        oteli_open_complain(open, OTELI_TOO_MANY_EVENTS);
+    active->traits.is_unusual = true;
+    if (active->unusual.event_count >= limits->events) {
+        active->unusual.dropped_events++;
+        oteli_active_warn(active, OTELI_TOO_MANY_EVENTS);
         return;
     }
     if (attributes == NULL)
@@ -206,14 +206,14 @@ void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *li
     uint32_t dropped;
     const size_t attribute_bytes = oteli_list_size(attributes, count, &list_limits, &dropped);
     if (dropped != 0)
-        oteli_open_complain(open, OTELI_TOO_MANY_EVENT_ATTRIBUTES);
+        oteli_active_warn(active, OTELI_TOO_MANY_EVENT_ATTRIBUTES);
     const size_t size = 9 + (name_size ? oteli_bytes_field_size(EVENT_NAME, name_size) : 0) +
                         attribute_bytes +
                         (dropped ? oteli_varint_field_size(EVENT_DROPPED, dropped) : 0);
     uint8_t *at =
-        oteli_buffer_room(&open->unusual.events, oteli_bytes_field_size(SPAN_EVENTS, size));
+        oteli_buffer_room(&active->unusual.events, oteli_bytes_field_size(SPAN_EVENTS, size));
     if (at == NULL) {
-        open->unusual.dropped_events++;
+        active->unusual.dropped_events++;
         return;
     }
     at = oteli_put_bytes_head(at, SPAN_EVENTS, size);
@@ -225,8 +225,8 @@ void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *li
     at = oteli_list_put(at, EVENT_ATTRIBUTES, attributes, count, &list_limits);
     if (dropped != 0)
         at = oteli_put_varint_field(at, EVENT_DROPPED, dropped);
-    open->unusual.events.length = (uint32_t)(at - open->unusual.events.data);
-    open->unusual.event_count++;
+    active->unusual.events.length = (uint32_t)(at - active->unusual.events.data);
+    active->unusual.event_count++;
 }
 
 /* A link as it will be: sizes and what of it is left out. */
@@ -288,8 +288,8 @@ uint32_t oteli_put_link(uint8_t *at, const otel_link *link)
     return (uint32_t)(put_link(at, &plan, link, &none) - at);
 }
 
-void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *limits,
-                         const otel_link *link)
+void oteli_active_add_link(struct oteli_active_span *active, const struct oteli_limits *limits,
+                           const otel_link *link)
 {
     struct link_plan plan;
     plan_link(&plan, link, limits);
@@ -297,41 +297,41 @@ void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *lim
     if (!otel_span_context_is_valid(&link->context) && !has_attributes &&
         plan.tracestate_length == 0)
         return;
-    open->traits.is_unusual = true;
-    if (open->unusual.link_count >= limits->links) {
-        open->unusual.dropped_links++;
-        oteli_open_complain(open, OTELI_TOO_MANY_LINKS);
+    active->traits.is_unusual = true;
+    if (active->unusual.link_count >= limits->links) {
+        active->unusual.dropped_links++;
+        oteli_active_warn(active, OTELI_TOO_MANY_LINKS);
         return;
     }
     if (plan.dropped != 0)
-        oteli_open_complain(open, OTELI_TOO_MANY_LINK_ATTRIBUTES);
+        oteli_active_warn(active, OTELI_TOO_MANY_LINK_ATTRIBUTES);
     uint8_t *at =
-        oteli_buffer_room(&open->unusual.links, oteli_bytes_field_size(SPAN_LINKS, plan.bytes));
+        oteli_buffer_room(&active->unusual.links, oteli_bytes_field_size(SPAN_LINKS, plan.bytes));
     if (at == NULL) {
-        open->unusual.dropped_links++;
+        active->unusual.dropped_links++;
         return;
     }
     at = put_link(at, &plan, link, limits);
-    open->unusual.links.length = (uint32_t)(at - open->unusual.links.data);
-    open->unusual.link_count++;
+    active->unusual.links.length = (uint32_t)(at - active->unusual.links.data);
+    active->unusual.link_count++;
 }
 
-void oteli_open_set_status(struct oteli_open *open, otel_span_status status,
-                           const char *description)
+void oteli_active_set_status(struct oteli_active_span *active, otel_span_status status,
+                             const char *description)
 {
     const bool is_known = status == OTEL_SPAN_STATUS_OK || status == OTEL_SPAN_STATUS_ERROR;
-    if (!is_known || open->unusual.status == OTEL_SPAN_STATUS_OK)
+    if (!is_known || active->unusual.status == OTEL_SPAN_STATUS_OK)
         return;
-    open->traits.is_unusual = true;
-    open->unusual.status = (uint8_t)status;
-    open->unusual.message.length = 0;
+    active->traits.is_unusual = true;
+    active->unusual.status = (uint8_t)status;
+    active->unusual.message.length = 0;
     if (status != OTEL_SPAN_STATUS_ERROR || description == NULL || *description == '\0')
         return;
     const size_t length = strlen(description);
     const size_t size = oteli_text_size(description, length);
-    uint8_t *at = oteli_buffer_room(&open->unusual.message, size);
+    uint8_t *at = oteli_buffer_room(&active->unusual.message, size);
     if (at == NULL)
         return;
     oteli_text_put(at, description, length, size);
-    open->unusual.message.length = (uint32_t)size;
+    active->unusual.message.length = (uint32_t)size;
 }

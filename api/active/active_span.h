@@ -71,15 +71,15 @@ static inline uint64_t oteli_traits_word(uint32_t wire_flags, uint8_t wire_kind)
     return word;
 }
 
-/* In oteli_open.below of places that are no contexts, and no covers. */
+/* In oteli_active_span.below of places that are no contexts, and no covers. */
 #define OTELI_NOT_A_COVER UINT32_MAX
 
-/* In oteli_open.below of a span that is open, and was entered in one of its trace that has
+/* In oteli_active_span.below of a span that is open, and was entered in one of its trace that has
  * ended. */
 #define OTELI_PASSED (UINT32_MAX - 1)
 
 /* What few spans have. All zero and empty unless traits.is_unusual says so; made so again by
- * oteli_open_lighten after the end. */
+ * oteli_active_lighten after the end. */
 struct oteli_unusual {
     uint32_t event_count;
     uint32_t link_count;
@@ -87,8 +87,8 @@ struct oteli_unusual {
     uint32_t dropped_events;
     uint32_t dropped_links;
     uint8_t status; /* otel_span_status */
-    bool has_complained;
-    uint8_t complaint;           /* enum oteli_complaint_about, to be logged */
+    bool has_warned;
+    uint8_t warning;             /* enum oteli_warning_about, to be logged */
     struct oteli_buffer name;    /* a name that does not fit inline */
     struct oteli_buffer events;  /* Span.events fields */
     struct oteli_buffer links;   /* Span.links fields */
@@ -97,7 +97,7 @@ struct oteli_unusual {
 
 /* Laid out by cache lines: every span writes the first two and the name. What a record is
  * made of stands in pairs of 16 bytes that are written and read as such. */
-struct oteli_open {
+struct oteli_active_span {
     /* The span's handle. Its span id says whether this is still that span: 0 is a free
      * place. In detached records the span id is a relaxed atomic. A place of the stack is mostly
      * the record that others read: context_record.h. */
@@ -136,7 +136,7 @@ struct oteli_open {
     char name[OTELI_NAME_INLINE]; /* or, if longer, in unusual.name */
     union {
         struct {
-            uint32_t hold;  /* see oteli_open_hold */
+            uint32_t hold;  /* see oteli_active_hold */
             uint32_t below; /* attached: the attached context below it, as oteli_thread.attached; a
                                cover: the index of what it repeats */
         };
@@ -153,17 +153,18 @@ struct oteli_open {
     };
     uint64_t reserved;
     union {
-        uint64_t mark;               /* of an address: what had been started when it was (end.c) */
-        uint64_t generation;         /* detached: of the SDK that it started under */
-        struct oteli_open *outgrown; /* the lowest: the memory that the stack was in before */
+        uint64_t mark;       /* of an address: what had been started when it was (end.c) */
+        uint64_t generation; /* detached: of the SDK that it started under */
+        struct oteli_active_span
+            *outgrown; /* the lowest: the memory that the stack was in before */
     };
     uint64_t baggage;                  /* attached: the context's, held; 0 in every other place */
     otel_thread_context_record *apart; /* what is published where the place cannot be */
 };
-_Static_assert(offsetof(struct oteli_open, name) == 128, "names begin a cache line");
-_Static_assert(sizeof(struct oteli_open) == 320, "five cache lines");
-_Static_assert(offsetof(struct oteli_open, attribute_count) ==
-                   offsetof(struct oteli_open, attributes.length) + sizeof(uint32_t),
+_Static_assert(offsetof(struct oteli_active_span, name) == 128, "names begin a cache line");
+_Static_assert(sizeof(struct oteli_active_span) == 320, "five cache lines");
+_Static_assert(offsetof(struct oteli_active_span, attribute_count) ==
+                   offsetof(struct oteli_active_span, attributes.length) + sizeof(uint32_t),
                "one store clears both");
 
 /* Make room for `more` bytes; NULL (and nothing changed) without memory. Otherwise where
@@ -179,40 +180,42 @@ static inline uint8_t *oteli_buffer_room(struct oteli_buffer *buffer, size_t mor
 void oteli_buffer_fini(struct oteli_buffer *buffer);
 
 /* Copy the name, with bad UTF-8 replaced. */
-OTELI_COLD void oteli_open_set_long_name(struct oteli_open *open, const char *name, size_t length);
+OTELI_COLD void oteli_active_set_long_name(struct oteli_active_span *active, const char *name,
+                                           size_t length);
 
 /* Its bits by name. */
-static inline bool oteli_open_records(const struct oteli_open *open)
+static inline bool oteli_active_records(const struct oteli_active_span *active)
 {
-    return (open->self.opaque[3] & OTEL_SPAN_IS_RECORDING_) != 0;
+    return (active->self.opaque[3] & OTEL_SPAN_IS_RECORDING_) != 0;
 }
 
 /* What the handle of any span here says: where it is. */
-static inline uint64_t oteli_open_place_ref(const struct oteli_open *open)
+static inline uint64_t oteli_active_place_ref(const struct oteli_active_span *active)
 {
-    return open->usual_ref & ~OTELI_REF_USUAL;
+    return active->usual_ref & ~OTELI_REF_USUAL;
 }
 
 /* The held set that it is a member of (span_set.h), or 0: the field counts where the bits are. */
-static inline uint32_t oteli_open_hold(const struct oteli_open *open)
+static inline uint32_t oteli_active_hold(const struct oteli_active_span *active)
 {
-    return (open->self.opaque[3] & (OTELI_REF_HELD | OTELI_REF_COLLECTED)) != 0 ? open->hold : 0;
+    return (active->self.opaque[3] & (OTELI_REF_HELD | OTELI_REF_COLLECTED)) != 0 ? active->hold
+                                                                                  : 0;
 }
 
-static inline uint32_t oteli_open_tracestate(const struct oteli_open *open)
+static inline uint32_t oteli_active_tracestate(const struct oteli_active_span *active)
 {
-    return oteli_ref_tracestate(open->self.opaque[3]);
+    return oteli_ref_tracestate(active->self.opaque[3]);
 }
 
-static inline const char *oteli_open_name(const struct oteli_open *open)
+static inline const char *oteli_active_name(const struct oteli_active_span *active)
 {
-    return open->name_length <= OTELI_NAME_INLINE ? open->name
-                                                  : (const char *)open->unusual.name.data;
+    return active->name_length <= OTELI_NAME_INLINE ? active->name
+                                                    : (const char *)active->unusual.name.data;
 }
 
 /* What is left out of a span; the first time in a span it is noted, to be logged once
  * nothing is held any more. */
-enum oteli_complaint_about {
+enum oteli_warning_about {
     OTELI_NO_COMPLAINT = 0,
     OTELI_TOO_MANY_ATTRIBUTES,
     OTELI_TOO_MANY_EVENTS,
@@ -221,50 +224,50 @@ enum oteli_complaint_about {
     OTELI_TOO_MANY_LINK_ATTRIBUTES,
     OTELI_BAD_ATTRIBUTE
 };
-OTELI_COLD void oteli_open_complain(struct oteli_open *open, enum oteli_complaint_about about);
+OTELI_COLD void oteli_active_warn(struct oteli_active_span *active, enum oteli_warning_about about);
 
-struct oteli_complaint {
-    enum oteli_complaint_about about;
+struct oteli_warning {
+    enum oteli_warning_about about;
     char name[64];
 };
-OTELI_COLD void oteli_open_take_complaint(struct oteli_open *open,
-                                          struct oteli_complaint *complaint);
-OTELI_COLD void oteli_complain(const struct oteli_complaint *complaint);
+OTELI_COLD void oteli_active_take_warning(struct oteli_active_span *active,
+                                          struct oteli_warning *warning);
+OTELI_COLD void oteli_warn_later(const struct oteli_warning *warning);
 
 /* After the end of an unusual span: let go of what a following one need not inherit. */
-OTELI_COLD void oteli_open_lighten(struct oteli_open *open);
+OTELI_COLD void oteli_active_lighten(struct oteli_active_span *active);
 
 /* The same for any place of the stack that is left: it holds no span any more. */
-OTELI_COLD void oteli_open_leave(struct oteli_open *open);
+OTELI_COLD void oteli_active_leave(struct oteli_active_span *active);
 
 /* The same without giving anything back: in a forked child, whose parent has the span. */
-void oteli_open_forget(struct oteli_open *open);
+void oteli_active_forget(struct oteli_active_span *active);
 
 /* There are no attributes. */
-static inline void oteli_open_no_attributes(struct oteli_open *open)
+static inline void oteli_active_no_attributes(struct oteli_active_span *active)
 {
     const uint64_t none = 0;
-    memcpy(&open->attributes.length, &none, sizeof none); /* and attribute_count */
+    memcpy(&active->attributes.length, &none, sizeof none); /* and attribute_count */
 }
 
 /* Free everything that hangs on a slot. */
-void oteli_open_fini(struct oteli_open *open);
+void oteli_active_fini(struct oteli_active_span *active);
 
 /* Set an attribute under the limits. Empty keys are refused; the same key replaces. */
-void oteli_open_set(struct oteli_open *open, const struct oteli_limits *limits, const char *key,
-                    size_t key_length, const otel_value *value);
-void oteli_open_set_many(struct oteli_open *open, const struct oteli_limits *limits,
-                         const otel_attribute *attributes, size_t count);
+void oteli_active_set(struct oteli_active_span *active, const struct oteli_limits *limits,
+                      const char *key, size_t key_length, const otel_value *value);
+void oteli_active_set_many(struct oteli_active_span *active, const struct oteli_limits *limits,
+                           const otel_attribute *attributes, size_t count);
 
-void oteli_open_add_event(struct oteli_open *open, const struct oteli_limits *limits,
-                          const char *name, uint64_t time, const otel_attribute *attributes,
-                          size_t count);
-void oteli_open_add_link(struct oteli_open *open, const struct oteli_limits *limits,
-                         const otel_link *link);
+void oteli_active_add_event(struct oteli_active_span *active, const struct oteli_limits *limits,
+                            const char *name, uint64_t time, const otel_attribute *attributes,
+                            size_t count);
+void oteli_active_add_link(struct oteli_active_span *active, const struct oteli_limits *limits,
+                           const otel_link *link);
 /* Write a link without attributes as a Span.links field; at most 600 bytes. */
 uint32_t oteli_put_link(uint8_t *at, const otel_link *link);
 
-void oteli_open_set_status(struct oteli_open *open, otel_span_status status,
-                           const char *description);
+void oteli_active_set_status(struct oteli_active_span *active, otel_span_status status,
+                             const char *description);
 
 #endif

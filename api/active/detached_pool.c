@@ -34,28 +34,28 @@ static uint32_t *link_of(uint32_t index)
     return record != NULL ? &record->free_next : &nowhere;
 }
 
-bool oteli_detached_is_known(const struct oteli_open *open)
+bool oteli_detached_is_known(const struct oteli_active_span *active)
 {
-    return (const void *)at_index(oteli_ref_slot(open->usual_ref)) == (const void *)open;
+    return (const void *)at_index(oteli_ref_slot(active->usual_ref)) == (const void *)active;
 }
 
-static void push(struct oteli_open *open)
+static void push(struct oteli_active_span *active)
 {
-    if (OTELI_LIKELY(oteli_detached_is_known(open)))
-        oteli_free_list_push(&free_records, link_of, oteli_ref_slot(open->usual_ref));
+    if (OTELI_LIKELY(oteli_detached_is_known(active)))
+        oteli_free_list_push(&free_records, link_of, oteli_ref_slot(active->usual_ref));
 }
 
-static OTELI_COLD struct oteli_open *take_new(void)
+static OTELI_COLD struct oteli_active_span *take_new(void)
 {
     const uint32_t index = oteli_slot_new(&pool);
     if (index == OTELI_NO_PLACE)
         return NULL;
-    struct oteli_open *open = &at_index(index)->open;
-    open->usual_ref = oteli_ref_make(0, OTELI_PLACE_DETACHED, false, index, 0) | OTELI_REF_USUAL;
-    return open;
+    struct oteli_active_span *active = &at_index(index)->active;
+    active->usual_ref = oteli_ref_make(0, OTELI_PLACE_DETACHED, false, index, 0) | OTELI_REF_USUAL;
+    return active;
 }
 
-struct oteli_open *oteli_detached_take(struct oteli_thread *thread)
+struct oteli_active_span *oteli_detached_take(struct oteli_thread *thread)
 {
     if (OTELI_LIKELY(thread->detached_count != 0))
         return thread->detached[--thread->detached_count];
@@ -63,15 +63,15 @@ struct oteli_open *oteli_detached_take(struct oteli_thread *thread)
     if (index == OTELI_NO_PLACE)
         return take_new();
     struct oteli_detached *record = at_index(index);
-    return record != NULL ? &record->open : NULL;
+    return record != NULL ? &record->active : NULL;
 }
 
-void oteli_detached_give(struct oteli_thread *thread, struct oteli_open *open)
+void oteli_detached_give(struct oteli_thread *thread, struct oteli_active_span *active)
 {
     if (OTELI_LIKELY(thread->detached_count < OTELI_DETACHED_CACHE))
-        thread->detached[thread->detached_count++] = open;
+        thread->detached[thread->detached_count++] = active;
     else
-        push(open);
+        push(active);
 }
 
 void oteli_detached_flush(struct oteli_thread *thread)
@@ -80,68 +80,68 @@ void oteli_detached_flush(struct oteli_thread *thread)
         push(thread->detached[--thread->detached_count]);
 }
 
-void oteli_detached_publish(struct oteli_open *open, const otel_span *span)
+void oteli_detached_publish(struct oteli_active_span *active, const otel_span *span)
 {
-    oteli_half_copy(open->self.opaque, span->opaque);
-    open->self.opaque[3] = span->opaque[3];
-    oteli_store_relaxed_64(&open->self.opaque[2], span->opaque[2]);
+    oteli_half_copy(active->self.opaque, span->opaque);
+    active->self.opaque[3] = span->opaque[3];
+    oteli_store_relaxed_64(&active->self.opaque[2], span->opaque[2]);
 }
 
-void oteli_detached_hide(struct oteli_open *open)
+void oteli_detached_hide(struct oteli_active_span *active)
 {
-    oteli_store_relaxed_64(&open->self.opaque[2], 0);
-    oteli_detached_unlock(open);
+    oteli_store_relaxed_64(&active->self.opaque[2], 0);
+    oteli_detached_unlock(active);
 }
 
-void oteli_detached_show(struct oteli_open *open, otel_span_ref span)
+void oteli_detached_show(struct oteli_active_span *active, otel_span_ref span)
 {
-    oteli_spin_lock(&((struct oteli_detached *)(void *)open)->lock);
-    oteli_store_relaxed_64(&open->self.opaque[2], span.id);
+    oteli_spin_lock(&((struct oteli_detached *)(void *)active)->lock);
+    oteli_store_relaxed_64(&active->self.opaque[2], span.id);
 }
 
 /* Behind the handle, which others look at. */
-static void copy_contents(struct oteli_open *to, const struct oteli_open *from)
+static void copy_contents(struct oteli_active_span *to, const struct oteli_active_span *from)
 {
     const size_t at = sizeof from->self;
     memcpy((uint8_t *)to + at, (const uint8_t *)from + at, sizeof *from - at);
 }
 
-void oteli_detached_take_aside(struct oteli_open *open, struct oteli_ending *ending)
+void oteli_detached_take_aside(struct oteli_active_span *active, struct oteli_ending *ending)
 {
-    const struct oteli_open nothing = {.usual_ref = open->usual_ref};
-    ending->aside = (struct oteli_detached){.open.self = open->self};
-    copy_contents(&ending->aside.open, open);
-    copy_contents(open, &nothing); /* whatever becomes of this thread, buffers have one owner */
-    oteli_detached_hide(open);
+    const struct oteli_active_span nothing = {.usual_ref = active->usual_ref};
+    ending->aside = (struct oteli_detached){.active.self = active->self};
+    copy_contents(&ending->aside.active, active);
+    copy_contents(active, &nothing); /* whatever becomes of this thread, buffers have one owner */
+    oteli_detached_hide(active);
 }
 
-void oteli_detached_put_back(struct oteli_open *open, const struct oteli_ending *ending)
+void oteli_detached_put_back(struct oteli_active_span *active, const struct oteli_ending *ending)
 {
-    oteli_detached_show(open, ending->span);
-    copy_contents(open, &ending->aside.open);
+    oteli_detached_show(active, ending->span);
+    copy_contents(active, &ending->aside.active);
 }
 
 /* What this thread is ending. */
-static OTELI_COLD struct oteli_open *find_ending(otel_span_ref span)
+static OTELI_COLD struct oteli_active_span *find_ending(otel_span_ref span)
 {
     for (struct oteli_ending *at = oteli_self->ending; at != NULL; at = at->outer)
         if (at->span.id == span.id && oteli_ref_slot(at->span.place) == oteli_ref_slot(span.place))
-            return &at->aside.open;
+            return &at->aside.active;
     return NULL;
 }
 
-struct oteli_open *oteli_detached_lock(otel_span_ref span)
+struct oteli_active_span *oteli_detached_lock(otel_span_ref span)
 {
     const uint32_t index = oteli_ref_slot(span.place);
     if (oteli_ref_place(span.place) != OTELI_PLACE_DETACHED || index >= PART * PARTS)
         return NULL;
     struct oteli_detached *record = at_index(index);
-    if (record == NULL || oteli_load_relaxed_64(&record->open.self.opaque[2]) != span.id)
+    if (record == NULL || oteli_load_relaxed_64(&record->active.self.opaque[2]) != span.id)
         return find_ending(span);
     oteli_spin_lock(&record->lock);
-    if (oteli_load_relaxed_64(&record->open.self.opaque[2]) == span.id)
-        return &record->open;
-    oteli_detached_unlock(&record->open);
+    if (oteli_load_relaxed_64(&record->active.self.opaque[2]) == span.id)
+        return &record->active;
+    oteli_detached_unlock(&record->active);
     return NULL;
 }
 
@@ -150,10 +150,10 @@ uint32_t oteli_epoch_under(const struct oteli_thread *thread, const otel_span *p
 {
     if (parent == &thread->top->self && thread->top != thread->stack)
         return thread->top->epoch;
-    const struct oteli_open *open = oteli_thread_place(thread, otel_span_ref_of(parent));
-    uint32_t epoch = open != NULL ? open->epoch : oteli_clock_epoch();
-    struct oteli_open *detached =
-        open == NULL ? oteli_detached_lock(otel_span_ref_of(parent)) : NULL;
+    const struct oteli_active_span *active = oteli_thread_place(thread, otel_span_ref_of(parent));
+    uint32_t epoch = active != NULL ? active->epoch : oteli_clock_epoch();
+    struct oteli_active_span *detached =
+        active == NULL ? oteli_detached_lock(otel_span_ref_of(parent)) : NULL;
     if (detached != NULL) {
         epoch = detached->epoch;
         oteli_detached_unlock(detached);
@@ -163,7 +163,7 @@ uint32_t oteli_epoch_under(const struct oteli_thread *thread, const otel_span *p
 
 static void fini(void *record)
 {
-    oteli_open_fini(&((struct oteli_detached *)record)->open);
+    oteli_active_fini(&((struct oteli_detached *)record)->active);
 }
 
 void oteli_detached_free(void)

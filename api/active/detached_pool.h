@@ -16,7 +16,7 @@
 enum { OTELI_DETACHED_PART = 256, OTELI_DETACHED_PARTS = 4096 };
 
 struct oteli_detached {
-    struct oteli_open open; /* first: a pointer to it is a pointer to its record */
+    struct oteli_active_span active; /* first: a pointer to it is a pointer to its record */
     uint32_t lock;
     uint32_t free_next;
 };
@@ -25,17 +25,17 @@ struct oteli_detached {
 OTELI_NOT_LENT extern void *oteli_detached_parts[OTELI_DETACHED_PARTS];
 
 /* Take a free record for a new span; NULL: no memory. */
-struct oteli_open *oteli_detached_take(struct oteli_thread *thread);
+struct oteli_active_span *oteli_detached_take(struct oteli_thread *thread);
 
 /* From here on others can find it. */
-void oteli_detached_publish(struct oteli_open *open, const otel_span *span);
+void oteli_detached_publish(struct oteli_active_span *active, const otel_span *span);
 
 /* Lock the record of a handle if the span is still open in it; NULL otherwise. */
-struct oteli_open *oteli_detached_lock(otel_span_ref span);
+struct oteli_active_span *oteli_detached_lock(otel_span_ref span);
 
 /* Unlock a locked record and make no handle find it; and the reverse. */
-void oteli_detached_hide(struct oteli_open *open);
-void oteli_detached_show(struct oteli_open *open, otel_span_ref span);
+void oteli_detached_hide(struct oteli_active_span *active);
+void oteli_detached_show(struct oteli_active_span *active, otel_span_ref span);
 
 /* A span that processors are being told is about to end. Its record is hidden, and all that it
  * holds is here, where oteli_detached_lock finds it for the thread that ends it. */
@@ -44,14 +44,14 @@ struct oteli_ending {
     otel_span_ref span;
     struct oteli_ending *outer;
 };
-void oteli_detached_take_aside(struct oteli_open *open, struct oteli_ending *ending);
-void oteli_detached_put_back(struct oteli_open *open, const struct oteli_ending *ending);
+void oteli_detached_take_aside(struct oteli_active_span *active, struct oteli_ending *ending);
+void oteli_detached_put_back(struct oteli_active_span *active, const struct oteli_ending *ending);
 
 /* Whether a record is still in the pool, and not of before a fork. */
-bool oteli_detached_is_known(const struct oteli_open *open);
+bool oteli_detached_is_known(const struct oteli_active_span *active);
 
 /* The same without waiting: NULL also while another thread has the lock. */
-static inline struct oteli_open *oteli_detached_try_lock(otel_span_ref span)
+static inline struct oteli_active_span *oteli_detached_try_lock(otel_span_ref span)
 {
     const uint32_t index = oteli_ref_slot(span.place);
     if (oteli_ref_place(span.place) != OTELI_PLACE_DETACHED ||
@@ -62,22 +62,22 @@ static inline struct oteli_open *oteli_detached_try_lock(otel_span_ref span)
     if (part == NULL)
         return NULL;
     struct oteli_detached *record = &part[index % OTELI_DETACHED_PART];
-    if (oteli_load_relaxed_64(&record->open.self.opaque[2]) != span.id ||
+    if (oteli_load_relaxed_64(&record->active.self.opaque[2]) != span.id ||
         oteli_load_relaxed_32(&record->lock) != 0 || oteli_exchange_full_32(&record->lock, 1) != 0)
         return NULL;
-    if (OTELI_LIKELY(oteli_load_relaxed_64(&record->open.self.opaque[2]) == span.id))
-        return &record->open;
+    if (OTELI_LIKELY(oteli_load_relaxed_64(&record->active.self.opaque[2]) == span.id))
+        return &record->active;
     oteli_store_release_32(&record->lock, 0);
     return NULL;
 }
 
-static inline void oteli_detached_unlock(struct oteli_open *open)
+static inline void oteli_detached_unlock(struct oteli_active_span *active)
 {
-    oteli_store_release_32(&((struct oteli_detached *)(void *)open)->lock, 0);
+    oteli_store_release_32(&((struct oteli_detached *)(void *)active)->lock, 0);
 }
 
 /* Give a record back; its span id must be 0 by now, and its lock free. */
-void oteli_detached_give(struct oteli_thread *thread, struct oteli_open *open);
+void oteli_detached_give(struct oteli_thread *thread, struct oteli_active_span *active);
 
 /* The thread ends: what it kept at hand goes back to all. */
 void oteli_detached_flush(struct oteli_thread *thread);

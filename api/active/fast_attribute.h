@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/active/fast_attribute.h - the attributes that most spans have: a short ASCII key that is new,
  * and a short string or an integer. One pass, with lengths of one byte; whatever is not like that
- * is left to oteli_open_set, before anything counts.
+ * is left to oteli_active_set, before anything counts.
  *
  * Runs on the app thread that owns the slot. */
 #ifndef OTELI_FAST_ATTRIBUTE_H
@@ -55,23 +55,24 @@ struct oteli_short {
 };
 
 /* Whether there is room and the key is new; nothing is changed yet. */
-static OTELI_INLINE bool oteli_short_begin(struct oteli_short *made, const struct oteli_open *open,
+static OTELI_INLINE bool oteli_short_begin(struct oteli_short *made,
+                                           const struct oteli_active_span *active,
                                            const struct oteli_limits *limits, const char *key,
                                            size_t key_length)
 {
-    const uint32_t count = open->attribute_count;
-    made->at = open->attributes.length;
+    const uint32_t count = active->attribute_count;
+    made->at = active->attributes.length;
     if (OTELI_UNLIKELY(key_length - OTELI_SHORT_KEY_LEAST >
                        OTELI_SHORT_KEY_MOST - OTELI_SHORT_KEY_LEAST) ||
-        OTELI_UNLIKELY(count >= open->place_capacity) ||
+        OTELI_UNLIKELY(count >= active->place_capacity) ||
         OTELI_UNLIKELY(count >= limits->attributes) ||
-        OTELI_UNLIKELY(open->attributes.capacity - made->at < OTELI_SHORT_ROOM))
+        OTELI_UNLIKELY(active->attributes.capacity - made->at < OTELI_SHORT_ROOM))
         return false;
     made->signature = oteli_signature(key, key_length);
     const uint64_t bit = oteli_signature_bit(made->signature);
-    const uint64_t filter = count != 0 ? open->attribute_filter : 0;
+    const uint64_t filter = count != 0 ? active->attribute_filter : 0;
     made->filter = filter | bit;
-    made->out = open->attributes.data + made->at;
+    made->out = active->attributes.data + made->at;
     return OTELI_LIKELY((filter & bit) == 0);
 }
 
@@ -84,20 +85,20 @@ static OTELI_INLINE uint64_t oteli_short_key(const struct oteli_short *made, con
     return oteli_move(made->out + 4, key, key_length);
 }
 
-static OTELI_INLINE bool oteli_short_finish(const struct oteli_short *made, struct oteli_open *open,
-                                            size_t inner)
+static OTELI_INLINE bool oteli_short_finish(const struct oteli_short *made,
+                                            struct oteli_active_span *active, size_t inner)
 {
-    struct oteli_attribute_place *place = &open->places[open->attribute_count];
+    struct oteli_attribute_place *place = &active->places[active->attribute_count];
     place->signature = made->signature;
     place->at = made->at;
     place->key_at = made->at + 4;
-    open->attribute_filter = made->filter;
-    open->attribute_count++;
-    open->attributes.length = made->at + 2 + (uint32_t)inner;
+    active->attribute_filter = made->filter;
+    active->attribute_count++;
+    active->attributes.length = made->at + 2 + (uint32_t)inner;
     return true;
 }
 
-static OTELI_INLINE bool oteli_set_short_string(struct oteli_open *open,
+static OTELI_INLINE bool oteli_set_short_string(struct oteli_active_span *active,
                                                 const struct oteli_limits *limits, const char *key,
                                                 size_t key_length, const char *value, size_t length)
 {
@@ -106,22 +107,22 @@ static OTELI_INLINE bool oteli_set_short_string(struct oteli_open *open,
     if (OTELI_UNLIKELY(length > OTELI_SHORT_STRING_MOST) ||
         OTELI_UNLIKELY(inner > OTELI_SHORT_INNER_MOST) ||
         OTELI_UNLIKELY(length > limits->value_length) ||
-        !oteli_short_begin(&made, open, limits, key, key_length))
+        !oteli_short_begin(&made, active, limits, key, key_length))
         return false;
     uint64_t seen = oteli_short_key(&made, key, key_length, inner);
     uint8_t *at = made.out + 4 + key_length;
     oteli_put_four(at, OTELI_TAG(OTELI_KEY_VALUE_VALUE, OTELI_WIRE_BYTES), length + 2,
                    OTELI_TAG(OTELI_ANY_STRING, OTELI_WIRE_BYTES), length);
     seen |= oteli_move(at + 4, value, length);
-    return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) && oteli_short_finish(&made, open, inner);
+    return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) && oteli_short_finish(&made, active, inner);
 }
 
-static OTELI_INLINE bool oteli_set_short_int(struct oteli_open *open,
+static OTELI_INLINE bool oteli_set_short_int(struct oteli_active_span *active,
                                              const struct oteli_limits *limits, const char *key,
                                              size_t key_length, int64_t value)
 {
     struct oteli_short made;
-    if (!oteli_short_begin(&made, open, limits, key, key_length))
+    if (!oteli_short_begin(&made, active, limits, key, key_length))
         return false;
     uint8_t *at = made.out + 4 + key_length;
     const uint8_t *end = oteli_put_varint(at + 3, (uint64_t)value);
@@ -129,7 +130,7 @@ static OTELI_INLINE bool oteli_set_short_int(struct oteli_open *open,
     oteli_put_four(at, OTELI_TAG(OTELI_KEY_VALUE_VALUE, OTELI_WIRE_BYTES), (size_t)(end - at) - 2,
                    OTELI_TAG(OTELI_ANY_INT, OTELI_WIRE_VARINT), at[3]);
     const uint64_t seen = oteli_short_key(&made, key, key_length, inner);
-    return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) && oteli_short_finish(&made, open, inner);
+    return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) && oteli_short_finish(&made, active, inner);
 }
 
 #endif

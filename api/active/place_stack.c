@@ -20,44 +20,44 @@
 /* --- places are left --- */
 
 /* Nothing can end a place any more. */
-static void abandon_place(struct oteli_thread *thread, struct oteli_open *open)
+static void abandon_place(struct oteli_thread *thread, struct oteli_active_span *active)
 {
-    if (oteli_open_records(open) && (open->self.opaque[3] & OTELI_REF_OF_STACK) == 0 &&
-        (open->traits.bits & OTELI_RECORD_ONLY) == 0)
+    if (oteli_active_records(active) && (active->self.opaque[3] & OTELI_REF_OF_STACK) == 0 &&
+        (active->traits.bits & OTELI_RECORD_ONLY) == 0)
         oteli_thread_lose(thread, OTEL_DROP_ABANDONED, 1);
-    oteli_hold_abandon(thread, open);
-    oteli_baggage_release((otel_baggage){open->baggage});
-    open->baggage = 0;
-    open->traits.bits = 0;
-    oteli_open_leave(open);
+    oteli_hold_abandon(thread, active);
+    oteli_baggage_release((otel_baggage){active->baggage});
+    active->baggage = 0;
+    active->traits.bits = 0;
+    oteli_active_leave(active);
 }
 
-static bool is_span(const struct oteli_open *open)
+static bool is_span(const struct oteli_active_span *active)
 {
-    return (open->self.opaque[3] & (OTELI_REF_ATTACHED | OTELI_REF_DEAD)) == 0;
+    return (active->self.opaque[3] & (OTELI_REF_ATTACHED | OTELI_REF_DEAD)) == 0;
 }
 
-static bool is_passed(const struct oteli_open *open)
+static bool is_passed(const struct oteli_active_span *active)
 {
-    return open->below == OTELI_PASSED;
+    return active->below == OTELI_PASSED;
 }
 
 /* Whether nothing is open any more between a cover and what it repeats. */
-static bool covers_nothing(const struct oteli_thread *thread, const struct oteli_open *cover)
+static bool covers_nothing(const struct oteli_thread *thread, const struct oteli_active_span *cover)
 {
-    const struct oteli_open *open = cover - 1;
-    while (open > thread->stack + cover->below &&
-           (oteli_open_is_dead(open) || oteli_open_is_cover(open)))
-        open--;
-    return open <= thread->stack + cover->below;
+    const struct oteli_active_span *active = cover - 1;
+    while (active > thread->stack + cover->below &&
+           (oteli_active_is_dead(active) || oteli_active_is_cover(active)))
+        active--;
+    return active <= thread->stack + cover->below;
 }
 
-void oteli_thread_show_again(struct oteli_thread *thread, struct oteli_open *cover)
+void oteli_thread_show_again(struct oteli_thread *thread, struct oteli_active_span *cover)
 {
-    while (oteli_open_is_dead(&thread->stack[cover->below]) ||
+    while (oteli_active_is_dead(&thread->stack[cover->below]) ||
            is_passed(&thread->stack[cover->below]))
         cover->below--;
-    const struct oteli_open *again = &thread->stack[cover->below];
+    const struct oteli_active_span *again = &thread->stack[cover->below];
     otel_span self = again->self;
     self.opaque[3] |= OTELI_REF_ATTACHED;
     cover->epoch = cover->below != 0 ? again->epoch : oteli_clock_epoch();
@@ -65,27 +65,27 @@ void oteli_thread_show_again(struct oteli_thread *thread, struct oteli_open *cov
 }
 
 /* Covers above a place that was just left may repeat it, or repeat one that does. */
-static void show_others(struct oteli_thread *thread, const struct oteli_open *left)
+static void show_others(struct oteli_thread *thread, const struct oteli_active_span *left)
 {
     if (thread->lowest_cover == 0)
         return;
     const uint32_t after = (uint32_t)(left - thread->stack) + 1;
     const uint32_t from = after > thread->lowest_cover ? after : thread->lowest_cover;
-    for (struct oteli_open *open = thread->stack + from; open <= thread->top; open++) {
-        if (!oteli_open_is_cover(open))
+    for (struct oteli_active_span *active = thread->stack + from; active <= thread->top; active++) {
+        if (!oteli_active_is_cover(active))
             continue;
-        oteli_thread_show_again(thread, open);
-        if (open != thread->top)
-            open[1].traits.is_unusual = true; /* its end must look whether the cover is needed */
+        oteli_thread_show_again(thread, active);
+        if (active != thread->top)
+            active[1].traits.is_unusual = true; /* its end must look whether the cover is needed */
     }
 }
 
 void oteli_thread_settle(struct oteli_thread *thread)
 {
     for (;;) {
-        while (oteli_open_is_dead(thread->top))
+        while (oteli_active_is_dead(thread->top))
             thread->top--;
-        if (!oteli_open_is_cover(thread->top) || !covers_nothing(thread, thread->top))
+        if (!oteli_active_is_cover(thread->top) || !covers_nothing(thread, thread->top))
             break;
         thread->top = thread->stack + thread->top->below;
     }
@@ -96,43 +96,44 @@ void oteli_thread_settle(struct oteli_thread *thread)
 }
 
 /* What is above a place is open and not current any more, and so is what covers have put there. */
-static OTELI_COLD void abandon_covered(struct oteli_thread *thread, const struct oteli_open *from)
+static OTELI_COLD void abandon_covered(struct oteli_thread *thread,
+                                       const struct oteli_active_span *from)
 {
-    struct oteli_open *const before = thread->top;
-    while (oteli_open_is_cover(from) || is_passed(from) || oteli_open_is_dead(from))
-        from = oteli_open_is_cover(from) ? thread->stack + from->below : from - 1;
+    struct oteli_active_span *const before = thread->top;
+    while (oteli_active_is_cover(from) || is_passed(from) || oteli_active_is_dead(from))
+        from = oteli_active_is_cover(from) ? thread->stack + from->below : from - 1;
     thread->top = thread->stack + (from - thread->stack);
     oteli_thread_settle(thread);
     OTELI_LOG(OTEL_LOG_WARN,
               "%u spans were left open on one thread: are they ended? See otel_span_unwind",
               (unsigned)(before - thread->top));
     oteli_thread_return(thread, thread->top);
-    for (struct oteli_open *open = before; open > thread->top; open--)
-        abandon_place(thread, open);
+    for (struct oteli_active_span *active = before; active > thread->top; active--)
+        abandon_place(thread, active);
 }
 
 static void cover_top(struct oteli_thread *thread, uint32_t below)
 {
-    const struct oteli_open *const top = thread->top;
+    const struct oteli_active_span *const top = thread->top;
     if (top - thread->stack >= OTELI_MOST_ATTACHED) {
         abandon_covered(thread, &thread->stack[below]);
         return;
     }
     if (top == thread->last && !oteli_thread_deepen(thread))
         return;
-    struct oteli_open *open = thread->top + 1;
-    open->traits = (struct oteli_traits){0};
-    open->hold = 0;
-    open->below = below;
-    oteli_thread_show_again(thread, open);
-    oteli_thread_push(thread, open);
-    const uint32_t cover = (uint32_t)(open - thread->stack);
+    struct oteli_active_span *active = thread->top + 1;
+    active->traits = (struct oteli_traits){0};
+    active->hold = 0;
+    active->below = below;
+    oteli_thread_show_again(thread, active);
+    oteli_thread_push(thread, active);
+    const uint32_t cover = (uint32_t)(active - thread->stack);
     if (thread->lowest_cover == 0 || thread->lowest_cover > cover)
         thread->lowest_cover = cover;
     oteli_thread_bound(thread);
 }
 
-void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *left)
+void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_active_span *left)
 {
     if (thread->top > left)
         cover_top(thread, (uint32_t)(left - thread->stack) - 1);
@@ -141,37 +142,37 @@ void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *le
 /* Spans of its trace that were entered in a span which ends are not current any more: but what they
  * were entered in is a context, or what a cover shows, where one is in between. The ends of those
  * above have to look below them. */
-static void pass_over(struct oteli_thread *thread, const struct oteli_open *left)
+static void pass_over(struct oteli_thread *thread, const struct oteli_active_span *left)
 {
-    struct oteli_open *open = thread->stack + (left - thread->stack) + 1;
-    for (; open <= thread->top; open++) {
-        open->traits.is_unusual = true;
-        if ((open->traits.bits & OTELI_IS_ATTACHED) != 0 ||
-            (oteli_open_is_cover(open) && thread->stack + open->below < left))
+    struct oteli_active_span *active = thread->stack + (left - thread->stack) + 1;
+    for (; active <= thread->top; active++) {
+        active->traits.is_unusual = true;
+        if ((active->traits.bits & OTELI_IS_ATTACHED) != 0 ||
+            (oteli_active_is_cover(active) && thread->stack + active->below < left))
             return;
-        if (is_span(open) && open->self.opaque[0] == left->self.opaque[0] &&
-            open->self.opaque[1] == left->self.opaque[1])
-            open->below = OTELI_PASSED;
+        if (is_span(active) && active->self.opaque[0] == left->self.opaque[0] &&
+            active->self.opaque[1] == left->self.opaque[1])
+            active->below = OTELI_PASSED;
     }
 }
 
-void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open)
+void oteli_thread_leave(struct oteli_thread *thread, struct oteli_active_span *active)
 {
-    if (OTELI_UNLIKELY(open->traits.is_unusual) && oteli_context_is_of_span(open - 1))
-        oteli_place_detach(thread, open - 1, false);
-    struct oteli_open *const before = thread->top;
-    if (open == before) { /* what is shown stays whole until something else is */
+    if (OTELI_UNLIKELY(active->traits.is_unusual) && oteli_context_is_of_span(active - 1))
+        oteli_place_detach(thread, active - 1, false);
+    struct oteli_active_span *const before = thread->top;
+    if (active == before) { /* what is shown stays whole until something else is */
         thread->top--;
         oteli_thread_settle(thread);
         oteli_thread_return(thread, thread->top);
-    } else if (is_span(open) && !is_passed(open)) {
-        pass_over(thread, open);
+    } else if (is_span(active) && !is_passed(active)) {
+        pass_over(thread, active);
     }
-    oteli_open_leave(open);
-    open->self.opaque[3] = OTELI_REF_DEAD;
-    if (open != before) {
-        open[1].traits.is_unusual = true; /* its end must look below it */
-        show_others(thread, open);
+    oteli_active_leave(active);
+    active->self.opaque[3] = OTELI_REF_DEAD;
+    if (active != before) {
+        active[1].traits.is_unusual = true; /* its end must look below it */
+        show_others(thread, active);
         oteli_thread_settle(thread);
         if (thread->top != before)
             oteli_thread_return(thread, thread->top);
@@ -193,13 +194,13 @@ void oteli_thread_abandon(struct oteli_thread *thread)
         oteli_thread_scope(thread, false);
 }
 
-void oteli_places_free(struct oteli_open *stack, uint32_t capacity)
+void oteli_places_free(struct oteli_active_span *stack, uint32_t capacity)
 {
-    struct oteli_open *outgrown = capacity != 0 ? stack->outgrown : NULL;
+    struct oteli_active_span *outgrown = capacity != 0 ? stack->outgrown : NULL;
     for (uint32_t i = 0; i < capacity; i++) {
         oteli_baggage_release((otel_baggage){stack[i].baggage});
         free(stack[i].apart);
-        oteli_open_fini(&stack[i]);
+        oteli_active_fini(&stack[i]);
     }
     if (capacity != 0)
         free(stack);
@@ -214,41 +215,41 @@ void oteli_places_free(struct oteli_open *stack, uint32_t capacity)
 
 /* A span of the parent's, or what mentions one. What is collected has the ids of no trace,
  * and here it will not get into any: it is as if it had been left. */
-static void disown(struct oteli_thread *thread, struct oteli_open *open)
+static void disown(struct oteli_thread *thread, struct oteli_active_span *active)
 {
-    const bool is_collected = (open->self.opaque[3] & OTELI_REF_COLLECTED) != 0;
-    open->hold = 0;
-    open->traits.bits &= (uint8_t)~OTELI_HOLDS;
-    open->traits.end_as = OTELI_END_EXPORTED;
-    if (oteli_open_is_dead(open))
+    const bool is_collected = (active->self.opaque[3] & OTELI_REF_COLLECTED) != 0;
+    active->hold = 0;
+    active->traits.bits &= (uint8_t)~OTELI_HOLDS;
+    active->traits.end_as = OTELI_END_EXPORTED;
+    if (oteli_active_is_dead(active))
         return;
-    if (oteli_open_is_cover(open)) {
-        oteli_thread_show_again(thread, open);
+    if (oteli_active_is_cover(active)) {
+        oteli_thread_show_again(thread, active);
     } else if (!is_collected) {
-        oteli_open_record_no_more(open);
-        open->self.opaque[3] &= ~(OTELI_REF_HELD | OTELI_REF_HOLDER);
-        if (open->traits.is_unusual && (open->self.opaque[3] & OTELI_REF_ATTACHED) == 0 &&
-            oteli_tracestate_retain(oteli_open_tracestate(open)) == 0)
-            open->self.opaque[3] &= ~OTELI_REF_TRACESTATE; /* by now another span may have it */
-    } else if (oteli_open_is_mention(open)) {
-        open->self = (otel_span){{0, 0, 0, OTELI_REF_ATTACHED}};
+        oteli_active_record_no_more(active);
+        active->self.opaque[3] &= ~(OTELI_REF_HELD | OTELI_REF_HOLDER);
+        if (active->traits.is_unusual && (active->self.opaque[3] & OTELI_REF_ATTACHED) == 0 &&
+            oteli_tracestate_retain(oteli_active_tracestate(active)) == 0)
+            active->self.opaque[3] &= ~OTELI_REF_TRACESTATE; /* by now another span may have it */
+    } else if (oteli_active_is_mention(active)) {
+        active->self = (otel_span){{0, 0, 0, OTELI_REF_ATTACHED}};
     } else {
-        if (oteli_context_is_of_span(open - 1))
-            oteli_place_detach(thread, open - 1, false);
-        oteli_open_forget(open);
-        open->self = (otel_span){{0, 0, 0, OTELI_REF_DEAD}};
-        open->below = OTELI_NOT_A_COVER;
-        if (open != thread->top)
-            open[1].traits.is_unusual = true; /* its end must look below it */
+        if (oteli_context_is_of_span(active - 1))
+            oteli_place_detach(thread, active - 1, false);
+        oteli_active_forget(active);
+        active->self = (otel_span){{0, 0, 0, OTELI_REF_DEAD}};
+        active->below = OTELI_NOT_A_COVER;
+        if (active != thread->top)
+            active[1].traits.is_unusual = true; /* its end must look below it */
     }
 }
 
 void oteli_thread_disown(struct oteli_thread *thread)
 {
-    for (struct oteli_open *open = thread->stack + 1; open <= thread->top; open++) {
-        disown(thread, open);
-        if (oteli_baggage_hold((otel_baggage){open->baggage}) == NULL)
-            open->baggage = 0;
+    for (struct oteli_active_span *active = thread->stack + 1; active <= thread->top; active++) {
+        disown(thread, active);
+        if (oteli_baggage_hold((otel_baggage){active->baggage}) == NULL)
+            active->baggage = 0;
     }
     thread->baggage = oteli_thread_attached(thread, thread->attached)->baggage;
     oteli_thread_settle(thread);
@@ -276,62 +277,63 @@ static OTELI_INLINE void take_from(struct oteli_thread *thread, const otel_conte
 }
 
 /* The place holds the baggage until it is detached, or taken for another context. */
-static OTELI_NOINLINE void hold_baggage(struct oteli_open *open, uint64_t baggage)
+static OTELI_NOINLINE void hold_baggage(struct oteli_active_span *active, uint64_t baggage)
 {
-    const otel_baggage before = {open->baggage};
-    open->baggage = oteli_baggage_hold((otel_baggage){baggage}) != NULL ? baggage : 0;
+    const otel_baggage before = {active->baggage};
+    active->baggage = oteli_baggage_hold((otel_baggage){baggage}) != NULL ? baggage : 0;
     oteli_baggage_release(before);
 }
 
-void oteli_place_attach(struct oteli_thread *thread, struct oteli_open *open,
+void oteli_place_attach(struct oteli_thread *thread, struct oteli_active_span *active,
                         const otel_context *context, uint64_t token, uint32_t epoch)
 {
-    open->traits = (struct oteli_traits){.bits = OTELI_IS_ATTACHED};
-    open->epoch = epoch;
-    open->hold = 0;
-    open->values = context->values;
-    open->token = token;
-    if (OTELI_UNLIKELY((context->baggage | open->baggage) != 0))
-        hold_baggage(open, context->baggage);
-    take_from(thread, context->values, open->baggage);
-    thread->attached = oteli_thread_distance(thread, open);
+    active->traits = (struct oteli_traits){.bits = OTELI_IS_ATTACHED};
+    active->epoch = epoch;
+    active->hold = 0;
+    active->values = context->values;
+    active->token = token;
+    if (OTELI_UNLIKELY((context->baggage | active->baggage) != 0))
+        hold_baggage(active, context->baggage);
+    take_from(thread, context->values, active->baggage);
+    thread->attached = oteli_thread_distance(thread, active);
     otel_span self = context->span;
     self.opaque[3] |= OTELI_REF_ATTACHED;
-    if (open == thread->top) {
-        oteli_thread_rewrite(thread, open, &self);
+    if (active == thread->top) {
+        oteli_thread_rewrite(thread, active, &self);
     } else {
-        open->self = self;
-        oteli_thread_push(thread, open);
+        active->self = self;
+        oteli_thread_push(thread, active);
     }
 }
 
 /* What comes above it has to ask what is below it when it is detached in turn. */
-static void complicate(const struct oteli_thread *thread, struct oteli_open *open)
+static void complicate(const struct oteli_thread *thread, struct oteli_active_span *active)
 {
-    for (open++; open <= thread->top; open++)
-        open->traits.bits &= (uint8_t)~OTELI_ATTACHED_SIMPLY;
+    for (active++; active <= thread->top; active++)
+        active->traits.bits &= (uint8_t)~OTELI_ATTACHED_SIMPLY;
 }
 
-void oteli_place_detach(struct oteli_thread *thread, struct oteli_open *open, bool in_order)
+void oteli_place_detach(struct oteli_thread *thread, struct oteli_active_span *active,
+                        bool in_order)
 {
-    open->token = 0;
-    open->traits.bits = 0;
-    complicate(thread, open);
+    active->token = 0;
+    active->traits.bits = 0;
+    complicate(thread, active);
     while (thread->attached != 0 && oteli_thread_newest_attached(thread)->token == 0)
         thread->attached = oteli_thread_newest_attached(thread)->below;
-    if (OTELI_UNLIKELY(open->baggage != 0))
-        hold_baggage(open, 0);
-    const struct oteli_open *newest = oteli_thread_newest_attached(thread);
+    if (OTELI_UNLIKELY(active->baggage != 0))
+        hold_baggage(active, 0);
+    const struct oteli_active_span *newest = oteli_thread_newest_attached(thread);
     take_from(thread, newest->values, newest->baggage);
-    oteli_thread_leave(thread, open);
+    oteli_thread_leave(thread, active);
     if (in_order)
-        oteli_thread_cover(thread, open);
+        oteli_thread_cover(thread, active);
 }
 
 void oteli_context_put(struct oteli_thread *thread, const otel_context *context)
 {
-    struct oteli_open *open = thread->top + 1;
-    open->below = thread->attached;
-    oteli_place_attach(thread, open, context, OTELI_TOKEN_OF_SPAN,
+    struct oteli_active_span *active = thread->top + 1;
+    active->below = thread->attached;
+    oteli_place_attach(thread, active, context, OTELI_TOKEN_OF_SPAN,
                        oteli_epoch_under(thread, &context->span));
 }

@@ -57,9 +57,9 @@ static uint32_t count_attached(const struct oteli_thread *thread)
 
 /* A place for one more context. Programs that attach and never detach get the place of the
  * last one again, or their stack would grow for ever. */
-static struct oteli_open *place_for(struct oteli_thread *thread)
+static struct oteli_active_span *place_for(struct oteli_thread *thread)
 {
-    struct oteli_open *newest = oteli_thread_newest_attached(thread);
+    struct oteli_active_span *newest = oteli_thread_newest_attached(thread);
     if (newest == thread->top && newest - thread->stack >= OTELI_MOST_ATTACHED &&
         count_attached(thread) >= OTELI_MOST_ATTACHED) {
         OTELI_LOG(OTEL_LOG_WARN, "%d contexts are attached on one thread: are they detached?",
@@ -68,27 +68,27 @@ static struct oteli_open *place_for(struct oteli_thread *thread)
     }
     if (thread->top == thread->last && !oteli_thread_deepen(thread))
         return NULL;
-    struct oteli_open *open = thread->top + 1;
-    open->below = thread->attached;
-    return open;
+    struct oteli_active_span *active = thread->top + 1;
+    active->below = thread->attached;
+    return active;
 }
 
 static OTELI_NOINLINE uint64_t attach_any(const otel_context *context)
 {
     uint64_t token = 0;
     struct oteli_thread *thread = oteli_thread_own();
-    if (thread == NULL || !oteli_thread_begin(thread))
+    if (thread == NULL || !oteli_thread_enter_call(thread))
         return 0; /* no memory: nothing is attached */
     if (oteli_load_relaxed_32(&otel_is_in_use_) == 0)
         oteli_store_relaxed_32(&otel_is_in_use_, 1);
     thread->epoch = oteli_epoch_under(thread, &context->span);
     thread->epoch_of = context->span.opaque[2];
-    struct oteli_open *open = place_for(thread);
-    if (OTELI_LIKELY(open != NULL)) {
+    struct oteli_active_span *active = place_for(thread);
+    if (OTELI_LIKELY(active != NULL)) {
         token = ++thread->attaches;
-        oteli_place_attach(thread, open, context, token, thread->epoch);
+        oteli_place_attach(thread, active, context, token, thread->epoch);
     }
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     return token;
 }
 
@@ -96,17 +96,17 @@ static OTELI_NOINLINE uint64_t attach_any(const otel_context *context)
 static OTELI_NOINLINE uint64_t let_go_and_attach(const otel_context *context,
                                                  struct oteli_thread *thread)
 {
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     return attach_any(context);
 }
 
 /* Whether a place, which is a context's, was attached so, and nothing has been left below it. What
  * spans have of traits a context has not. */
-static OTELI_INLINE bool is_simply_attached(const struct oteli_open *open)
+static OTELI_INLINE bool is_simply_attached(const struct oteli_active_span *active)
 {
     const struct oteli_traits simple = {.bits = OTELI_IS_ATTACHED_SIMPLY};
     const size_t at = offsetof(struct oteli_traits, wire_kind);
-    return memcmp((const char *)&open->traits + at, (const char *)&simple + at,
+    return memcmp((const char *)&active->traits + at, (const char *)&simple + at,
                   sizeof simple - at) == 0;
 }
 
@@ -117,7 +117,7 @@ static OTELI_NOINLINE uint64_t attach_another(const otel_context *context,
 {
     thread->epoch = oteli_epoch_under(thread, &context->span);
     thread->epoch_of = context->span.opaque[2];
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     return otel_context_attach_n(context);
 }
 
@@ -142,41 +142,41 @@ OTELI_HOT uint64_t otel_context_attach_n(const otel_context *context)
     const uint64_t ref = context->span.opaque[3];
     const otel_context_value *values = thread->values;
     uint32_t epoch = oteli_clock_epoch();
-    oteli_thread_hurry(thread);
-    struct oteli_open *open = thread->top;
-    if (OTELI_UNLIKELY(open >= thread->attach_end)) /* no place, or one that is above a cover */
+    oteli_thread_mark_busy(thread);
+    struct oteli_active_span *active = thread->top;
+    if (OTELI_UNLIKELY(active >= thread->attach_end)) /* no place, or one that is above a cover */
         return let_go_and_attach(context, thread);
     if ((ref & OTEL_SPAN_IS_OPEN_) != 0) {
         if (OTELI_UNLIKELY(span_id != thread->epoch_of))
             return attach_another(context, thread);
         epoch = thread->epoch;
     }
-    open++;
-    OTELI_OPAQUE(open);
+    active++;
+    OTELI_OPAQUE(active);
     const oteli_half trace_id = oteli_half_load(context->span.opaque);
     const oteli_half second = oteli_half_load(context->span.opaque + 2);
     const uint64_t number = thread->attaches + 1;
     uint64_t traits;
     memcpy(&traits, &oteli_simple_traits, sizeof traits);
-    oteli_half_store(open->self.opaque, trace_id);
-    oteli_half_store(open->self.opaque + 2, second | (oteli_half){0, OTELI_REF_ATTACHED});
-    oteli_half_store(open->shape, (oteli_half){epoch, traits});
-    open->hold_and_below = oteli_word_of(0, thread->attached);
-    oteli_half_store(open->values_and_token, (oteli_half){(uint64_t)(uintptr_t)values, number});
+    oteli_half_store(active->self.opaque, trace_id);
+    oteli_half_store(active->self.opaque + 2, second | (oteli_half){0, OTELI_REF_ATTACHED});
+    oteli_half_store(active->shape, (oteli_half){epoch, traits});
+    active->hold_and_below = oteli_word_of(0, thread->attached);
+    oteli_half_store(active->values_and_token, (oteli_half){(uint64_t)(uintptr_t)values, number});
     thread->attaches = number;
-    thread->attached = oteli_thread_distance(thread, open);
-    oteli_thread_raise(thread, open, &open->record);
-    oteli_thread_finish(thread);
+    thread->attached = oteli_thread_distance(thread, active);
+    oteli_thread_raise(thread, active, &active->record);
+    oteli_thread_leave_call(thread);
     return number;
 }
 
 /* The place of the context that was attached with this token, if it still is. */
-static struct oteli_open *find_attached(const struct oteli_thread *thread, uint64_t token)
+static struct oteli_active_span *find_attached(const struct oteli_thread *thread, uint64_t token)
 {
-    struct oteli_open *open = oteli_thread_newest_attached(thread);
-    while (open != thread->stack && open->token != token)
-        open = oteli_thread_attached(thread, open->below);
-    return token != 0 && open != thread->stack ? open : NULL;
+    struct oteli_active_span *active = oteli_thread_newest_attached(thread);
+    while (active != thread->stack && active->token != token)
+        active = oteli_thread_attached(thread, active->below);
+    return token != 0 && active != thread->stack ? active : NULL;
 }
 
 /* --- detaching --- */
@@ -199,12 +199,12 @@ static OTELI_COLD bool warn_of_order(void)
 /* The state is held, and let go. */
 static OTELI_NOINLINE bool detach_any(uint64_t token, struct oteli_thread *thread)
 {
-    struct oteli_open *open = find_attached(thread, token);
-    const bool in_order = open != NULL && open == oteli_thread_newest_attached(thread);
-    if (open != NULL)
-        oteli_place_detach(thread, open, in_order);
-    oteli_thread_finish(thread);
-    if (open == NULL)
+    struct oteli_active_span *active = find_attached(thread, token);
+    const bool in_order = active != NULL && active == oteli_thread_newest_attached(thread);
+    if (active != NULL)
+        oteli_place_detach(thread, active, in_order);
+    oteli_thread_leave_call(thread);
+    if (active == NULL)
         return warn_of_stranger(token);
     return in_order || warn_of_order();
 }
@@ -216,12 +216,12 @@ OTELI_HOT bool otel_context_detach_n(uint64_t token)
     const uint64_t generation = thread->fast;
     if (OTELI_UNLIKELY(!oteli_thread_may_begin(generation)))
         return !oteli_thread_is_busy(thread) && warn_of_stranger(token);
-    oteli_thread_hurry(thread);
-    struct oteli_open *open = thread->top;
-    if (OTELI_UNLIKELY(open->token != token || !is_simply_attached(open)))
+    oteli_thread_mark_busy(thread);
+    struct oteli_active_span *active = thread->top;
+    if (OTELI_UNLIKELY(active->token != token || !is_simply_attached(active)))
         return detach_any(token, thread);
-    thread->attached = open->below;
-    oteli_thread_return(thread, open - 1);
-    oteli_thread_finish_as(thread, generation);
+    thread->attached = active->below;
+    oteli_thread_return(thread, active - 1);
+    oteli_thread_leave_call_as(thread, generation);
     return true;
 }

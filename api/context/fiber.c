@@ -51,22 +51,22 @@ otel_stack *otel_stack_switch(otel_stack *stack)
     if (stack == before)
         return before;
     struct oteli_thread *thread = own_thread();
-    if (thread == NULL || !oteli_thread_begin(thread))
+    if (thread == NULL || !oteli_thread_enter_call(thread))
         return before; /* no memory, or inside of another call */
     if (claim(stack))
         oteli_thread_switch(thread, stack);
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     return before;
 }
 
 void otel_stack_free(otel_stack *stack)
 {
     struct oteli_thread *thread = stack != NULL ? own_thread() : NULL;
-    if (thread == NULL || !oteli_thread_begin(thread))
+    if (thread == NULL || !oteli_thread_enter_call(thread))
         return;
     if (thread->fibre == stack)
         oteli_thread_switch(thread, NULL);
     if (claim(stack))
         oteli_fibre_free(thread, stack);
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
 }

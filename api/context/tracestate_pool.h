@@ -27,8 +27,8 @@ void oteli_tracestate_release(uint32_t reference);
 
 /* Copy the text, ended by a NUL, if it is of this trace and still there. Returns its
  * length without the NUL. */
-OTELI_LENT size_t oteli_tracestate_copy(uint32_t reference, const uint8_t trace_id[16], char *text,
-                                        size_t size);
+OTELI_INTERNAL_API size_t oteli_tracestate_copy(uint32_t reference, const uint8_t trace_id[16],
+                                                char *text, size_t size);
 
 /* Write the valid form of a tracestate text, at most OTELI_TRACESTATE_BYTES; 0: invalid or
  * empty. Blanks and empty members are gone, of equal keys the first is kept, and what is

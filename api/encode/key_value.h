@@ -50,11 +50,11 @@ uint8_t *oteli_list_put(uint8_t *at, uint32_t field, const otel_attribute *attri
                         const struct oteli_list_limits *limits);
 
 /* The same for what is exempt from the limit of the depth: resources and scopes. */
-OTELI_LENT size_t oteli_key_values_size(const otel_attribute *attributes, size_t count,
-                                        uint32_t limit, size_t value_length_limit,
-                                        uint32_t *dropped);
-OTELI_LENT uint8_t *oteli_key_values_put(uint8_t *at, uint32_t field,
-                                         const otel_attribute *attributes, size_t count,
-                                         uint32_t limit, size_t value_length_limit);
+OTELI_INTERNAL_API size_t oteli_key_values_size(const otel_attribute *attributes, size_t count,
+                                                uint32_t limit, size_t value_length_limit,
+                                                uint32_t *dropped);
+OTELI_INTERNAL_API uint8_t *oteli_key_values_put(uint8_t *at, uint32_t field,
+                                                 const otel_attribute *attributes, size_t count,
+                                                 uint32_t limit, size_t value_length_limit);
 
 #endif

@@ -22,15 +22,15 @@ static void push_stretch(struct oteli_thread *thread)
     if (hold == NULL)
         return;
     const uint32_t epoch = oteli_epoch_under(thread, &thread->top->self);
-    struct oteli_open *open = thread->top + 1;
-    const uint64_t ref = oteli_open_place_ref(open) | OTELI_REF_SAMPLED | OTELI_REF_RANDOM |
+    struct oteli_active_span *active = thread->top + 1;
+    const uint64_t ref = oteli_active_place_ref(active) | OTELI_REF_SAMPLED | OTELI_REF_RANDOM |
                          OTELI_REF_COLLECTED | OTELI_REF_ATTACHED;
-    open->self = (otel_span){{trace_id[0], trace_id[1], oteli_random_id(&thread->random), ref}};
-    open->traits = (struct oteli_traits){0};
-    open->epoch = epoch;
-    open->hold = oteli_hold_index(hold);
-    open->below = OTELI_NOT_A_COVER;
-    oteli_thread_push(thread, open);
+    active->self = (otel_span){{trace_id[0], trace_id[1], oteli_random_id(&thread->random), ref}};
+    active->traits = (struct oteli_traits){0};
+    active->epoch = epoch;
+    active->hold = oteli_hold_index(hold);
+    active->below = OTELI_NOT_A_COVER;
+    oteli_thread_push(thread, active);
 }
 
 void otel_lines_begin(void)
@@ -38,18 +38,18 @@ void otel_lines_begin(void)
     struct oteli_thread *thread = oteli_self;
     if (!oteli_thread_fits(thread) && !oteli_thread_is_busy(thread))
         thread = oteli_thread_refresh();
-    if (thread == NULL || !oteli_thread_begin(thread))
+    if (thread == NULL || !oteli_thread_enter_call(thread))
         return;
     push_stretch(thread);
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
 }
 
 /* The innermost stretch of this thread. */
-static struct oteli_open *find_stretch(const struct oteli_thread *thread)
+static struct oteli_active_span *find_stretch(const struct oteli_thread *thread)
 {
-    for (struct oteli_open *open = thread->top; open != thread->stack; open--)
-        if (oteli_open_is_stretch(open))
-            return open;
+    for (struct oteli_active_span *active = thread->top; active != thread->stack; active--)
+        if (oteli_active_is_stretch(active))
+            return active;
     return NULL;
 }
 
@@ -65,18 +65,18 @@ otel_lines *oteli_hold_give_to_caller(otel_lines *lines)
 otel_lines *otel_lines_end(void)
 {
     struct oteli_thread *thread = oteli_self;
-    if (!oteli_thread_begin(thread))
+    if (!oteli_thread_enter_call(thread))
         return NULL;
-    struct oteli_open *open = find_stretch(thread);
+    struct oteli_active_span *active = find_stretch(thread);
     otel_lines *lines = NULL;
-    if (open != NULL) {
-        lines = oteli_hold_at(open->hold);
-        open->hold = 0;
-        oteli_thread_leave(thread, open);
-        oteli_thread_cover(thread, open);
+    if (active != NULL) {
+        lines = oteli_hold_at(active->hold);
+        active->hold = 0;
+        oteli_thread_leave(thread, active);
+        oteli_thread_cover(thread, active);
         lines = oteli_hold_give_to_caller(lines);
     }
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     return lines;
 }
 
@@ -90,13 +90,13 @@ size_t otel_lines_size(const otel_lines *lines)
 static struct oteli_thread *begin_for(const otel_lines *lines)
 {
     struct oteli_thread *thread = oteli_thread_own();
-    if (thread == NULL || !oteli_thread_begin(thread))
+    if (thread == NULL || !oteli_thread_enter_call(thread))
         return NULL;
     if (thread->generation != lines->generation)
         oteli_thread_for_end(lines->generation);
     if (thread->generation == lines->generation)
         return thread;
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     return NULL;
 }
 
@@ -179,7 +179,7 @@ void otel_lines_mount(otel_lines *lines, const otel_span *parents, size_t count,
             if (is_sampled(&parents[i]))
                 mount_under(thread, sdk, &prepared, lines, &parents[i]);
     oteli_sdk_return(thread);
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     oteli_wake();
 }
 
@@ -191,7 +191,7 @@ void otel_lines_free(otel_lines *lines)
     if (thread != NULL) {
         if (oteli_exchange_full_32(&lines->is_unaccounted, 0) != 0)
             oteli_thread_withhold(thread, OTEL_WITHHELD_UNMOUNTED, lines->count);
-        oteli_thread_finish(thread);
+        oteli_thread_leave_call(thread);
     }
     oteli_hold_leave(lines);
 }

@@ -26,9 +26,9 @@ static inline uint64_t oteli_record_spans(const struct oteli_record *record)
 }
 
 /* A mount is expanded, or never will be: let go of its set and its tracestate. */
-OTELI_LENT void oteli_mount_discard(const struct oteli_mount *mount);
+OTELI_INTERNAL_API void oteli_mount_discard(const struct oteli_mount *mount);
 
 /* The same for all mounts in a line that is not read any further. */
-OTELI_LENT void oteli_line_discard_mounts(struct oteli_line *line);
+OTELI_INTERNAL_API void oteli_line_discard_mounts(struct oteli_line *line);
 
 #endif

@@ -13,6 +13,6 @@ size_t oteli_outermost_scratch(uint32_t count);
 void oteli_outermost_mark(uint8_t *records, uint32_t length, uint8_t *scratch, uint32_t count);
 
 /* Turn a record's ticks into nanoseconds, where they are. Once more does nothing. */
-OTELI_LENT void oteli_record_convert(struct oteli_record *record);
+OTELI_INTERNAL_API void oteli_record_convert(struct oteli_record *record);
 
 #endif

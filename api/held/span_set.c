@@ -24,21 +24,22 @@ static void set_state(struct otel_lines *hold, enum oteli_hold_state state)
 static struct otel_lines *set_of(const struct oteli_thread *thread, const otel_span *parent,
                                  uint8_t *end_as)
 {
-    const struct oteli_open *open = oteli_thread_place(thread, otel_span_ref_of(parent));
-    struct oteli_open *locked = open == NULL ? oteli_detached_lock(otel_span_ref_of(parent)) : NULL;
+    const struct oteli_active_span *active = oteli_thread_place(thread, otel_span_ref_of(parent));
+    struct oteli_active_span *locked =
+        active == NULL ? oteli_detached_lock(otel_span_ref_of(parent)) : NULL;
     struct otel_lines *hold = NULL;
     if (locked != NULL)
-        open = locked;
-    if (open != NULL && oteli_open_hold(open) != 0) {
-        hold = oteli_hold_at(open->hold);
+        active = locked;
+    if (active != NULL && oteli_active_hold(active) != 0) {
+        hold = oteli_hold_at(active->hold);
         oteli_hold_join(hold);
     }
-    if (open != NULL &&
-        (open->traits.end_as == OTELI_END_LATE || open->traits.end_as == OTELI_END_ABANDONED))
-        *end_as = open->traits.end_as;
+    if (active != NULL &&
+        (active->traits.end_as == OTELI_END_LATE || active->traits.end_as == OTELI_END_ABANDONED))
+        *end_as = active->traits.end_as;
     if (locked != NULL)
         oteli_detached_unlock(locked);
-    else if (open == NULL && (parent->opaque[3] & OTELI_REF_HELD) != 0)
+    else if (active == NULL && (parent->opaque[3] & OTELI_REF_HELD) != 0)
         hold = oteli_holders_find(parent->opaque, oteli_ref_holder(parent->opaque[3]), end_as);
     return hold;
 }
@@ -53,26 +54,26 @@ static struct otel_lines *taker_of(struct otel_lines *hold)
 }
 
 /* `outer`: the set that the span would be a member of, joined, or 0. */
-static void begin_to_hold(struct oteli_thread *thread, struct oteli_open *open, uint32_t outer,
-                          const uint64_t trace_id[2], uint64_t *ref)
+static void begin_to_hold(struct oteli_thread *thread, struct oteli_active_span *active,
+                          uint32_t outer, const uint64_t trace_id[2], uint64_t *ref)
 {
     struct otel_lines *hold = oteli_hold_new(thread, trace_id);
     if (hold == NULL)
         return; /* no memory: its spans are exported as they end, or go where it goes */
     hold->outer = outer;
-    open->hold = oteli_hold_index(hold);
-    open->traits.bits |= OTELI_HOLDS;
-    open->traits.is_unusual = true;
+    active->hold = oteli_hold_index(hold);
+    active->traits.bits |= OTELI_HOLDS;
+    active->traits.is_unusual = true;
     oteli_holders_add(hold);
     *ref &= ~OTELI_REF_HOLDER;
     *ref |= OTELI_REF_HELD | (uint64_t)hold->number << OTELI_REF_HOLDER_SHIFT;
 }
 
 /* Whether the parent's set, or a verdict on it, is this span's as well. */
-static bool is_member(const struct oteli_thread *thread, struct oteli_open *open,
+static bool is_member(const struct oteli_thread *thread, struct oteli_active_span *active,
                       const otel_span *parent)
 {
-    struct otel_lines *hold = set_of(thread, parent, &open->traits.end_as);
+    struct otel_lines *hold = set_of(thread, parent, &active->traits.end_as);
     struct otel_lines *taker = hold != NULL ? taker_of(hold) : NULL;
     if (taker != hold) {
         oteli_hold_join(taker);
@@ -85,26 +86,26 @@ static bool is_member(const struct oteli_thread *thread, struct oteli_open *open
         if (!oteli_span_is_collected(parent))
             return false; /* its trace is kept, or its SDK has stopped */
         hold = NULL;
-        open->traits.end_as = OTELI_END_LATE;
+        active->traits.end_as = OTELI_END_LATE;
     }
-    open->hold = hold != NULL ? oteli_hold_index(hold) : 0;
-    return hold != NULL || open->traits.end_as != OTELI_END_EXPORTED;
+    active->hold = hold != NULL ? oteli_hold_index(hold) : 0;
+    return hold != NULL || active->traits.end_as != OTELI_END_EXPORTED;
 }
 
-void oteli_hold_inherit(struct oteli_thread *thread, struct oteli_open *open,
+void oteli_hold_inherit(struct oteli_thread *thread, struct oteli_active_span *active,
                         const otel_span *parent, const otel_span_options *options,
                         const uint64_t trace_id[2], uint64_t *ref)
 {
     const uint64_t bits = OTELI_REF_HELD | OTELI_REF_COLLECTED;
     const bool is_root = parent->opaque[2] == 0 || oteli_ref_is_remote(parent->opaque[3]);
-    if (!is_root && (parent->opaque[3] & bits) != 0 && is_member(thread, open, parent)) {
-        open->traits.is_unusual = true;
+    if (!is_root && (parent->opaque[3] & bits) != 0 && is_member(thread, active, parent)) {
+        active->traits.is_unusual = true;
         *ref |= parent->opaque[3] & (bits | OTELI_REF_HOLDER);
-        if (oteli_hold_is_wanted(options) && !oteli_span_is_collected(parent) && open->hold != 0 &&
-            oteli_hold_state_of(oteli_hold_at(open->hold)) == OTELI_HOLDING)
-            begin_to_hold(thread, open, open->hold, trace_id, ref);
+        if (oteli_hold_is_wanted(options) && !oteli_span_is_collected(parent) &&
+            active->hold != 0 && oteli_hold_state_of(oteli_hold_at(active->hold)) == OTELI_HOLDING)
+            begin_to_hold(thread, active, active->hold, trace_id, ref);
     } else if (oteli_hold_is_wanted(options) || (is_root && thread->limits.roots_hold)) {
-        begin_to_hold(thread, open, 0, trace_id, ref);
+        begin_to_hold(thread, active, 0, trace_id, ref);
     }
 }
 
@@ -113,19 +114,20 @@ void oteli_hold_inherit(struct oteli_thread *thread, struct oteli_open *open,
 /* There always is room behind the records to mark them in. */
 enum outcome { ADDED, NO_ROOM, NOT_HOLDING };
 
-static enum outcome add(struct otel_lines *hold, const struct oteli_open *open, uint64_t end)
+static enum outcome add(struct otel_lines *hold, const struct oteli_active_span *active,
+                        uint64_t end)
 {
     enum outcome outcome = NOT_HOLDING;
     oteli_spin_lock(&hold->lock);
     if (oteli_hold_state_of(hold) == OTELI_HOLDING) {
-        uint8_t *at = oteli_hold_room(hold, oteli_compose_bound(open) +
+        uint8_t *at = oteli_hold_room(hold, oteli_compose_bound(active) +
                                                 oteli_outermost_scratch(hold->count + 1));
         outcome = at != NULL ? ADDED : NO_ROOM;
         if (at != NULL) {
-            hold->records.length += oteli_compose((struct oteli_record *)(void *)at, open, end);
+            hold->records.length += oteli_compose((struct oteli_record *)(void *)at, active, end);
             hold->count++;
         }
-        hold->has_error |= open->unusual.status == OTEL_SPAN_STATUS_ERROR;
+        hold->has_error |= active->unusual.status == OTEL_SPAN_STATUS_ERROR;
     }
     oteli_spin_unlock(&hold->lock);
     return outcome;
@@ -139,25 +141,25 @@ static bool is_overtaken(enum outcome outcome, const struct otel_lines *hold)
 
 /* The same for the set that takes what `hold` would. */
 static enum outcome add_to(struct otel_lines **taker, struct otel_lines *hold,
-                           const struct oteli_open *open, uint64_t end)
+                           const struct oteli_active_span *active, uint64_t end)
 {
     enum outcome outcome;
     do {
         *taker = taker_of(hold);
-        outcome = add(*taker, open, end);
+        outcome = add(*taker, active, end);
     } while (is_overtaken(outcome, *taker));
     return outcome;
 }
 
-static uint64_t duration_of(const struct oteli_open *open, uint64_t end)
+static uint64_t duration_of(const struct oteli_active_span *active, uint64_t end)
 {
     const struct oteli_span_times times =
-        oteli_clock_span_times(oteli_open_start(open), end, open->epoch);
+        oteli_clock_span_times(oteli_active_start(active), end, active->epoch);
     return times.end_ns > times.start_ns ? times.end_ns - times.start_ns : 0;
 }
 
 static bool is_kept(struct oteli_thread *thread, struct otel_lines *hold,
-                    const struct oteli_open *open, uint64_t end)
+                    const struct oteli_active_span *active, uint64_t end)
 {
     if (hold->is_cancelled || hold->is_collected)
         return false;
@@ -171,9 +173,9 @@ static bool is_kept(struct oteli_thread *thread, struct otel_lines *hold,
     const struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
     if (sdk != NULL && sdk->generation == thread->generation && sdk->keep != NULL) {
         const otel_tail tail = {.size = sizeof tail,
-                                .root = otel_span_get_context(open->self),
-                                .name = {oteli_open_name(open), open->name_length},
-                                .duration_ns = duration_of(open, end),
+                                .root = otel_span_get_context(active->self),
+                                .name = {oteli_active_name(active), active->name_length},
+                                .duration_ns = duration_of(active, end),
                                 .span_count = span_count,
                                 .has_error = has_error};
         kept = sdk->keep(sdk, &tail);
@@ -238,9 +240,9 @@ static void pass_on(struct oteli_thread *thread, struct otel_lines *hold)
 }
 
 static void decide(struct oteli_thread *thread, struct otel_lines *hold,
-                   const struct oteli_open *open, uint64_t end)
+                   const struct oteli_active_span *active, uint64_t end)
 {
-    const bool kept = is_kept(thread, hold, open, end);
+    const bool kept = is_kept(thread, hold, active, end);
     if (kept && hold->outer != 0)
         oteli_holders_pass_on(hold, oteli_hold_at(hold->outer));
     else
@@ -263,14 +265,15 @@ static bool is_kept_for_good(const struct otel_lines *hold)
 }
 
 /* The end of a member, or of a span that is withheld. */
-static void end_held(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
+static void end_while_busy(struct oteli_thread *thread, struct oteli_active_span *active,
+                           uint64_t end)
 {
-    const bool holds = (open->traits.bits & OTELI_HOLDS) != 0;
-    const uint8_t end_as = open->traits.end_as;
-    struct otel_lines *hold = oteli_open_hold(open) != 0 ? oteli_hold_at(open->hold) : NULL;
-    open->hold = 0;
-    open->traits.bits &= (uint8_t)~OTELI_HOLDS;
-    open->traits.end_as = OTELI_END_EXPORTED;
+    const bool holds = (active->traits.bits & OTELI_HOLDS) != 0;
+    const uint8_t end_as = active->traits.end_as;
+    struct otel_lines *hold = oteli_active_hold(active) != 0 ? oteli_hold_at(active->hold) : NULL;
+    active->hold = 0;
+    active->traits.bits &= (uint8_t)~OTELI_HOLDS;
+    active->traits.end_as = OTELI_END_EXPORTED;
     struct otel_lines *taker = hold;
     enum outcome outcome = ADDED;
     if (end_as == OTELI_END_CANCELLED)
@@ -282,40 +285,40 @@ static void end_held(struct oteli_thread *thread, struct oteli_open *open, uint6
     else if (end_as == OTELI_END_ABANDONED)
         oteli_thread_lose(thread, OTEL_DROP_ABANDONED, 1);
     else if (hold != NULL)
-        outcome = add_to(&taker, hold, open, end);
+        outcome = add_to(&taker, hold, active, end);
     if (outcome == NOT_HOLDING && is_kept_for_good(taker))
-        oteli_append_any(thread, open, end);
+        oteli_append_any(thread, active, end);
     else if (outcome == NOT_HOLDING)
         refuse(thread, taker, 1);
     else if (outcome == NO_ROOM && !holds)
         oteli_thread_lose(thread, OTEL_DROP_HELD_LIMIT, 1);
     if (holds && hold != NULL)
-        decide(thread, hold, open, end);
+        decide(thread, hold, active, end);
     if (outcome == NO_ROOM && holds && is_kept_for_good(hold))
-        oteli_append_any(thread, open, end); /* a root needs no room once it is decided */
+        oteli_append_any(thread, active, end); /* a root needs no room once it is decided */
     else if (outcome == NO_ROOM && holds)
         oteli_thread_lose(thread, OTEL_DROP_HELD_LIMIT, 1);
     if (hold != NULL)
         oteli_hold_leave(hold);
 }
 
-void oteli_hold_end(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
+void oteli_record_end(struct oteli_thread *thread, struct oteli_active_span *active, uint64_t end)
 {
-    if ((open->traits.bits & OTELI_RECORD_ONLY) != 0)
+    if ((active->traits.bits & OTELI_RECORD_ONLY) != 0)
         return;
-    if (oteli_open_hold(open) != 0 || open->traits.end_as != OTELI_END_EXPORTED)
-        end_held(thread, open, end);
+    if (oteli_active_hold(active) != 0 || active->traits.end_as != OTELI_END_EXPORTED)
+        end_while_busy(thread, active, end);
     else
-        oteli_append_any(thread, open, end);
+        oteli_append_any(thread, active, end);
 }
 
-void oteli_hold_abandon(struct oteli_thread *thread, struct oteli_open *open)
+void oteli_hold_abandon(struct oteli_thread *thread, struct oteli_active_span *active)
 {
-    if (oteli_open_hold(open) == 0)
+    if (oteli_active_hold(active) == 0)
         return;
-    struct otel_lines *hold = oteli_hold_at(open->hold);
-    const bool holds = (open->traits.bits & OTELI_HOLDS) != 0;
-    const bool is_stretch = (open->self.opaque[3] & OTELI_REF_ATTACHED) != 0;
+    struct otel_lines *hold = oteli_hold_at(active->hold);
+    const bool holds = (active->traits.bits & OTELI_HOLDS) != 0;
+    const bool is_stretch = (active->self.opaque[3] & OTELI_REF_ATTACHED) != 0;
     const bool is_of_another_sdk = hold->generation != thread->generation;
     if (holds || is_stretch) /* members end on other threads */
         hold->is_abandoned = true;
@@ -326,8 +329,8 @@ void oteli_hold_abandon(struct oteli_thread *thread, struct oteli_open *open)
         if (!is_of_another_sdk)
             oteli_thread_lose(thread, OTEL_DROP_ABANDONED, hold->count);
     }
-    open->hold = 0;
-    open->traits.bits &= (uint8_t)~OTELI_HOLDS;
+    active->hold = 0;
+    active->traits.bits &= (uint8_t)~OTELI_HOLDS;
     oteli_hold_leave(hold);
 }
 

@@ -33,7 +33,7 @@ enum oteli_hold_state {
 };
 
 /* The most that held sets may occupy together. Start/stop only. */
-OTELI_LENT void oteli_holds_set_limit(uint64_t bytes);
+OTELI_INTERNAL_API void oteli_holds_set_limit(uint64_t bytes);
 
 /* A held set. What is behind the lock is used under it, and without it once the set is not
  * OTELI_HOLDING any more, when it is constant but for `members`. */
@@ -106,7 +106,7 @@ static inline void oteli_hold_join(struct otel_lines *hold)
     oteli_add_full_32(&hold->members, 1);
 }
 
-OTELI_LENT void oteli_hold_leave(struct otel_lines *hold); /* the last one gives it back */
+OTELI_INTERNAL_API void oteli_hold_leave(struct otel_lines *hold); /* the last one gives it back */
 
 /* Close the set of a stretch or a trace that was taken: mark its outermost spans, turn ticks
  * into nanoseconds. */
@@ -123,16 +123,17 @@ static inline bool oteli_hold_is_wanted(const otel_span_options *options)
 
 /* A recording span begins: does it belong to its parent's set, or hold one itself? Says so in
  * the place and in the bits of its handle. */
-void oteli_hold_inherit(struct oteli_thread *thread, struct oteli_open *open,
+void oteli_hold_inherit(struct oteli_thread *thread, struct oteli_active_span *active,
                         const otel_span *parent, const otel_span_options *options,
                         const uint64_t trace_id[2], uint64_t *ref);
 
 /* Record the end of any span of this thread's SDK: in its held set, or for the worker, or not
  * at all if it is there for processors only. */
-OTELI_COLD void oteli_hold_end(struct oteli_thread *thread, struct oteli_open *open, uint64_t end);
+OTELI_COLD void oteli_record_end(struct oteli_thread *thread, struct oteli_active_span *active,
+                                 uint64_t end);
 
 /* The thread of an open member, or of a stretch, has ended. */
-void oteli_hold_abandon(struct oteli_thread *thread, struct oteli_open *open);
+void oteli_hold_abandon(struct oteli_thread *thread, struct oteli_active_span *active);
 
 void oteli_holds_free(void);   /* the process ends, or a test */
 void oteli_holds_forget(void); /* after fork, in the child */

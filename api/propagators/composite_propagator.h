@@ -9,7 +9,7 @@
 /* The propagator of a list of names, separated by commas; those that are not known are left out.
  * Equal lists are the same propagator, which stays until the library is unloaded: threads may
  * be using it while another SDK is started. NULL: no memory. Start/stop only. */
-OTELI_LENT const otel_propagator *oteli_propagator_of_list(const char *names);
+OTELI_INTERNAL_API const otel_propagator *oteli_propagator_of_list(const char *names);
 
 void oteli_propagators_free(void);
 

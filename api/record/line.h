@@ -74,10 +74,10 @@ struct oteli_line {
 };
 
 /* Bound the pool; start/stop only. Lines above it are not taken back by force. */
-OTELI_LENT void oteli_lines_set_limit(uint64_t bytes);
+OTELI_INTERNAL_API void oteli_lines_set_limit(uint64_t bytes);
 
 /* How many lines there can be: under the limit, or already. */
-OTELI_LENT uint64_t oteli_lines_most(void);
+OTELI_INTERNAL_API uint64_t oteli_lines_most(void);
 
 /* A line with room for a record of `size`, or NULL: at the limit, or no memory. Any
  * thread; allocates only when more lines are needed at once than ever before, or for a
@@ -90,12 +90,12 @@ struct oteli_line *oteli_line_keep(struct oteli_thread *owner);
 void oteli_line_keep_no_more(void);
 
 /* Give back a line that no other thread uses: its owner has another one by now. Any thread. */
-OTELI_LENT void oteli_line_put(struct oteli_line *line);
+OTELI_INTERNAL_API void oteli_line_put(struct oteli_line *line);
 
 /* Bytes of all lines that are not in the pool (tests), and of those beyond the one of each
  * thread (statistics). */
-OTELI_LENT uint64_t oteli_lines_bytes(void);
-OTELI_LENT uint64_t oteli_lines_queued_bytes(void);
+OTELI_INTERNAL_API uint64_t oteli_lines_bytes(void);
+OTELI_INTERNAL_API uint64_t oteli_lines_queued_bytes(void);
 
 /* Free the pool: no thread may hold a line. For the end of the process, and tests. */
 void oteli_lines_free(void);

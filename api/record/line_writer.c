@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/record/line_writer.c - records that do not just go behind the last one: no lot, no room in
+/* api/record/line_writer.c - records that do not just go behind the last one: no quota, no room in
  * the line, a large span, a synchronous SDK, a mount. App threads; once in many spans. */
 #include "api/record/line_writer.h"
 
@@ -62,19 +62,19 @@ static void fill_place(struct oteli_thread *thread, struct oteli_sdk *sdk,
 
 static uint64_t lot_of(const struct oteli_thread *thread)
 {
-    return thread->lot_end - thread->counts.ended;
+    return thread->quota_end - thread->counts.ended;
 }
 
 static bool has_lot(struct oteli_thread *thread, struct oteli_sdk *sdk)
 {
     if (lot_of(thread) == 0) {
-        thread->lot_size = sdk->take_lot(sdk, thread->lot_size);
-        thread->lot_end = thread->counts.ended + thread->lot_size;
+        thread->quota_size = sdk->take_lot(sdk, thread->quota_size);
+        thread->quota_end = thread->counts.ended + thread->quota_size;
     }
     return lot_of(thread) != 0;
 }
 
-/* The lot is used up and nothing else is unusual: mostly there is another. */
+/* The quota is used up and nothing else is unusual: mostly there is another. */
 static void refill(struct oteli_thread *thread)
 {
     struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
@@ -85,7 +85,7 @@ static void refill(struct oteli_thread *thread)
 
 /* An ended span on its way: still a place on the stack, or a record that was kept back. */
 struct passage {
-    const struct oteli_open *open;
+    const struct oteli_active_span *active;
     uint64_t end;
     const struct oteli_record *kept; /* instead */
     size_t bound;
@@ -94,7 +94,7 @@ struct passage {
 static uint32_t write_record(struct oteli_record *record, const struct passage *passage)
 {
     if (passage->kept == NULL)
-        return oteli_compose(record, passage->open, passage->end);
+        return oteli_compose(record, passage->active, passage->end);
     memcpy(record, passage->kept, passage->kept->size);
     record->what &= ~(uint32_t)OTELI_RECORD_OUTERMOST;
     return record->size;
@@ -110,7 +110,7 @@ static void export_now(struct oteli_thread *thread, struct oteli_sdk *sdk,
         return;
     }
     write_record((struct oteli_record *)(void *)at, passage);
-    thread->lot_end++;
+    thread->quota_end++;
     oteli_count(&thread->counts.ended, 1);
     sdk->export_one(sdk, at);
 }
@@ -147,20 +147,21 @@ static void pass(struct oteli_thread *thread, const struct passage *passage)
     oteli_sdk_return(thread);
 }
 
-void oteli_append_any(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
+void oteli_append_any(struct oteli_thread *thread, struct oteli_active_span *active, uint64_t end)
 {
-    /* A lot that was used up has to be announced first. */
-    if (lot_of(thread) == 0 && thread->lot_size == 0 &&
+    /* A quota that was used up has to be announced first. */
+    if (lot_of(thread) == 0 && thread->quota_size == 0 &&
         oteli_load_relaxed_64(&oteli_full) == thread->generation) {
         oteli_thread_lose(thread, OTEL_DROP_QUEUE_FULL, 1);
         return;
     }
-    const struct passage passage = {.open = open, .end = end, .bound = oteli_compose_bound(open)};
-    if (!open->traits.is_unusual && (end & OTELI_TICKS_BIT) != 0 && lot_of(thread) == 0)
+    const struct passage passage = {
+        .active = active, .end = end, .bound = oteli_compose_bound(active)};
+    if (!active->traits.is_unusual && (end & OTELI_TICKS_BIT) != 0 && lot_of(thread) == 0)
         refill(thread);
-    const uint32_t size = oteli_raw_size(open);
-    if ((end & OTELI_TICKS_BIT) != 0 && oteli_is_plain(thread, open, size))
-        oteli_append_plain(thread, open, size, end & ~OTELI_TICKS_BIT);
+    const uint32_t size = oteli_raw_size(active);
+    if ((end & OTELI_TICKS_BIT) != 0 && oteli_is_plain(thread, active, size))
+        oteli_append_plain(thread, active, size, end & ~OTELI_TICKS_BIT);
     else
         pass(thread, &passage);
 }
@@ -191,7 +192,7 @@ bool oteli_append_mount(struct oteli_thread *thread, struct oteli_sdk *sdk, cons
     struct place place;
     if (sdk->synchronous) {
         _Alignas(8) uint8_t record[1024]; /* a link has at most 640 bytes */
-        thread->lot_end += spans;
+        thread->quota_end += spans;
         oteli_count(&thread->counts.ended, spans);
         write_mount((struct oteli_record *)(void *)record, mount, length);
         sdk->export_one(sdk, record);
@@ -199,7 +200,7 @@ bool oteli_append_mount(struct oteli_thread *thread, struct oteli_sdk *sdk, cons
     }
     if (!find_place(thread, sdk, mount_size(length), &place))
         return false;
-    thread->lot_end += spans; /* they have room of their own */
+    thread->quota_end += spans; /* they have room of their own */
     fill_place(thread, sdk, &place, write_mount(place.record, mount, length), spans);
     return true;
 }

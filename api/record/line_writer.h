@@ -2,9 +2,9 @@
 /* api/record/line_writer.h - put records into this thread's line, and see to it that there is a
  * line.
  *
- * App threads, the state being held (oteli_thread_begin). The worker and the statistics rely on
- * this order: `ended` is counted, the record is committed, and then the thread looks whether the
- * worker sleeps (oteli_wake). */
+ * App threads, inside oteli_thread_enter_call. The worker and the statistics rely on this order:
+ * `ended` is counted, the record is committed, and then the thread looks whether the worker sleeps
+ * (oteli_wake). */
 #ifndef OTELI_LINE_WRITER_H
 #define OTELI_LINE_WRITER_H
 
@@ -28,17 +28,17 @@ static inline void oteli_commit(struct oteli_thread *thread, uint32_t size, uint
 /* Whether a span that has ended is written behind the last record at once: nothing about it is
  * unusual, the thread has quota, and its record would end at `used`, which is in the line. */
 static OTELI_INLINE bool oteli_is_plain_to(const struct oteli_thread *thread,
-                                           const struct oteli_open *open, size_t used)
+                                           const struct oteli_active_span *active, size_t used)
 {
-    return !open->traits.is_unusual && thread->counts.ended != thread->lot_end &&
+    return !active->traits.is_unusual && thread->counts.ended != thread->quota_end &&
            used <= thread->line_end;
 }
 
 /* Whether that is so of a record of this size. */
-static inline bool oteli_is_plain(const struct oteli_thread *thread, const struct oteli_open *open,
-                                  uint32_t size)
+static inline bool oteli_is_plain(const struct oteli_thread *thread,
+                                  const struct oteli_active_span *active, uint32_t size)
 {
-    return oteli_is_plain_to(thread, open, (size_t)thread->used + size);
+    return oteli_is_plain_to(thread, active, (size_t)thread->used + size);
 }
 
 static inline struct oteli_raw *oteli_line_raw(struct oteli_line *line, size_t at)
@@ -48,16 +48,16 @@ static inline struct oteli_raw *oteli_line_raw(struct oteli_line *line, size_t a
 
 /* Record the end of such a one. */
 static OTELI_INLINE void oteli_append_plain(struct oteli_thread *thread,
-                                            const struct oteli_open *open, uint32_t size,
+                                            const struct oteli_active_span *active, uint32_t size,
                                             uint64_t end)
 {
-    oteli_raw_write(oteli_line_raw(thread->line, thread->used), open, size, end);
+    oteli_raw_write(oteli_line_raw(thread->line, thread->used), active, size, end);
     oteli_commit(thread, size, 1);
 }
 
 /* Record the end of a span of this thread's SDK that is in no held set. Of any span:
- * oteli_hold_end. */
-OTELI_COLD void oteli_append_any(struct oteli_thread *thread, struct oteli_open *open,
+ * oteli_record_end. */
+OTELI_COLD void oteli_append_any(struct oteli_thread *thread, struct oteli_active_span *active,
                                  uint64_t end);
 
 /* Hand on a record that was kept back. */

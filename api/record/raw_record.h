@@ -76,23 +76,24 @@ static inline size_t oteli_raw_size_of(size_t name_length, size_t attributes_len
     return (OTELI_RAW_FIXED + 7 + name_length + attributes_length) & ~(size_t)7;
 }
 
-static inline uint32_t oteli_raw_size(const struct oteli_open *open)
+static inline uint32_t oteli_raw_size(const struct oteli_active_span *active)
 {
-    return (uint32_t)oteli_raw_size_of(open->name_length, open->attributes.length);
+    return (uint32_t)oteli_raw_size_of(active->name_length, active->attributes.length);
 }
 
 /* All that every span has: of its name the first piece, and nothing of attributes but how long
  * they are. */
-static OTELI_INLINE void oteli_raw_write_small(struct oteli_raw *raw, const struct oteli_open *open,
-                                               size_t size, size_t attributes_length, uint64_t end)
+static OTELI_INLINE void oteli_raw_write_small(struct oteli_raw *raw,
+                                               const struct oteli_active_span *active, size_t size,
+                                               size_t attributes_length, uint64_t end)
 {
     raw->sizes = oteli_word_of(size, attributes_length);
-    oteli_half_copy(raw->shape, open->shape);
-    oteli_half_copy(raw->origin, open->origin);
-    oteli_half_copy(raw->span_id_and_ref, open->self.opaque + 2);
-    oteli_half_copy(raw->trace_id, open->self.opaque);
-    oteli_half_store(raw->times, (oteli_half){open->start, end});
-    memcpy(raw->name, open->name, sizeof(oteli_half));
+    oteli_half_copy(raw->shape, active->shape);
+    oteli_half_copy(raw->origin, active->origin);
+    oteli_half_copy(raw->span_id_and_ref, active->self.opaque + 2);
+    oteli_half_copy(raw->trace_id, active->self.opaque);
+    oteli_half_store(raw->times, (oteli_half){active->start, end});
+    memcpy(raw->name, active->name, sizeof(oteli_half));
     /* What comes next was last written by the exporter thread, on another core. */
     const uint8_t *next = (const uint8_t *)raw + size;
     for (unsigned i = 0; i < OTELI_RAW_AHEAD; i++)
@@ -101,24 +102,25 @@ static OTELI_INLINE void oteli_raw_write_small(struct oteli_raw *raw, const stru
 
 /* Write it at `raw`, which is aligned to 8. Names are copied in whole pieces: what is too much
  * lies where the times will be, or the attributes. */
-static OTELI_INLINE void oteli_raw_write(struct oteli_raw *raw, const struct oteli_open *open,
-                                         uint32_t size, uint64_t end)
+static OTELI_INLINE void oteli_raw_write(struct oteli_raw *raw,
+                                         const struct oteli_active_span *active, uint32_t size,
+                                         uint64_t end)
 {
     _Static_assert(OTELI_NAME_INLINE == 3 * sizeof(oteli_half), "three pieces");
-    const uint32_t name_length = open->name_length;
-    const uint32_t attributes_length = open->attributes.length;
-    oteli_raw_write_small(raw, open, size, attributes_length, end);
+    const uint32_t name_length = active->name_length;
+    const uint32_t attributes_length = active->attributes.length;
+    oteli_raw_write_small(raw, active, size, attributes_length, end);
     if (name_length > sizeof(oteli_half)) {
-        memcpy(raw->name + 16, open->name + 16, sizeof(oteli_half));
-        memcpy(raw->name + 32, open->name + 32, sizeof(oteli_half));
+        memcpy(raw->name + 16, active->name + 16, sizeof(oteli_half));
+        memcpy(raw->name + 32, active->name + 32, sizeof(oteli_half));
     }
     if (attributes_length != 0)
-        oteli_compose_attributes(raw->name + name_length + OTELI_RAW_BEHIND_NAME, open);
+        oteli_compose_attributes(raw->name + name_length + OTELI_RAW_BEHIND_NAME, active);
 }
 
 /* Make a record with a Span message of it, its times in nanoseconds. It lies in the same
  * memory, behind the head that was there. That one keeps its size, and the new one has none: who
  * walks over a line goes by the old one. The worker. */
-OTELI_LENT struct oteli_record *oteli_raw_finish(struct oteli_raw *raw);
+OTELI_INTERNAL_API struct oteli_record *oteli_raw_finish(struct oteli_raw *raw);
 
 #endif

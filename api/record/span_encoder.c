@@ -23,11 +23,11 @@ enum { STATUS_MESSAGE = 2, STATUS_CODE = 3 };
 const struct oteli_traits oteli_usual_traits[] = {USUAL(0), USUAL(1), USUAL(2),
                                                   USUAL(3), USUAL(4), USUAL(5)};
 
-static uint8_t *put_tracestate(uint8_t *at, const struct oteli_open *open)
+static uint8_t *put_tracestate(uint8_t *at, const struct oteli_active_span *active)
 {
     char text[OTELI_TRACESTATE_BYTES + 1];
     const size_t length = oteli_tracestate_copy(
-        oteli_open_tracestate(open), (const uint8_t *)open->self.opaque, text, sizeof text);
+        oteli_active_tracestate(active), (const uint8_t *)active->self.opaque, text, sizeof text);
     return length != 0 ? oteli_put_bytes_field(at, TRACE_STATE, text, length) : at;
 }
 
@@ -36,50 +36,52 @@ static uint8_t *put_count(uint8_t *at, uint32_t field, uint32_t count)
     return count != 0 ? oteli_put_varint_field(at, field, count) : at;
 }
 
-static uint8_t *put_status(uint8_t *at, const struct oteli_open *open)
+static uint8_t *put_status(uint8_t *at, const struct oteli_active_span *active)
 {
-    if (open->unusual.status == OTEL_SPAN_STATUS_UNSET)
+    if (active->unusual.status == OTEL_SPAN_STATUS_UNSET)
         return at;
-    const size_t length = open->unusual.message.length;
+    const size_t length = active->unusual.message.length;
     at = oteli_put_bytes_head(
         at, STATUS, (length != 0 ? oteli_bytes_field_size(STATUS_MESSAGE, length) : 0) + 2);
     if (length != 0)
-        at = oteli_put_bytes_field(at, STATUS_MESSAGE, open->unusual.message.data, length);
-    return oteli_put_varint_field(at, STATUS_CODE, open->unusual.status);
+        at = oteli_put_bytes_field(at, STATUS_MESSAGE, active->unusual.message.data, length);
+    return oteli_put_varint_field(at, STATUS_CODE, active->unusual.status);
 }
 
-uint32_t oteli_compose(struct oteli_record *record, const struct oteli_open *open, uint64_t end)
+uint32_t oteli_compose(struct oteli_record *record, const struct oteli_active_span *active,
+                       uint64_t end)
 {
     uint8_t *const message = (uint8_t *)(record + 1);
-    uint8_t *at = oteli_put_short(message, OTELI_SPAN_TRACE_ID, open->self.opaque, 16);
-    at = oteli_put_short(at, OTELI_SPAN_SPAN_ID, &open->self.opaque[2], 8);
-    if (oteli_open_tracestate(open) != 0) /* few have one, and the call would cost each span */
-        at = put_tracestate(at, open);
-    if (open->parent_id != 0)
-        at = oteli_put_short(at, OTELI_SPAN_PARENT_SPAN_ID, &open->parent_id, 8);
-    if (open->name_length != 0)
-        at = oteli_put_bytes_field(at, OTELI_SPAN_NAME, oteli_open_name(open), open->name_length);
+    uint8_t *at = oteli_put_short(message, OTELI_SPAN_TRACE_ID, active->self.opaque, 16);
+    at = oteli_put_short(at, OTELI_SPAN_SPAN_ID, &active->self.opaque[2], 8);
+    if (oteli_active_tracestate(active) != 0) /* few have one, and the call would cost each span */
+        at = put_tracestate(at, active);
+    if (active->parent_id != 0)
+        at = oteli_put_short(at, OTELI_SPAN_PARENT_SPAN_ID, &active->parent_id, 8);
+    if (active->name_length != 0)
+        at = oteli_put_bytes_field(at, OTELI_SPAN_NAME, oteli_active_name(active),
+                                   active->name_length);
     *at++ = OTELI_TAG(OTELI_SPAN_KIND, OTELI_WIRE_VARINT);
-    *at++ = open->traits.wire_kind;
+    *at++ = active->traits.wire_kind;
     record->times_at = (uint32_t)(at - message);
     *at++ = OTELI_TAG(OTELI_SPAN_START_TIME, OTELI_WIRE_FIXED64);
-    at = oteli_put_fixed64(at, oteli_open_start(open));
+    at = oteli_put_fixed64(at, oteli_active_start(active));
     *at++ = OTELI_TAG(OTELI_SPAN_END_TIME, OTELI_WIRE_FIXED64);
     at = oteli_put_fixed64(at, end);
-    at = oteli_compose_attributes(at, open);
-    at = put_count(at, DROPPED_ATTRIBUTES, open->unusual.dropped_attributes);
-    record->events_at = open->unusual.events.length != 0 ? (uint32_t)(at - message) : 0;
-    at = oteli_put_bytes(at, open->unusual.events.data, open->unusual.events.length);
-    at = put_count(at, DROPPED_EVENTS, open->unusual.dropped_events);
-    at = oteli_put_bytes(at, open->unusual.links.data, open->unusual.links.length);
-    at = put_count(at, DROPPED_LINKS, open->unusual.dropped_links);
-    at = put_status(at, open);
-    at = oteli_compose_flags(at, open->traits.wire_flags);
+    at = oteli_compose_attributes(at, active);
+    at = put_count(at, DROPPED_ATTRIBUTES, active->unusual.dropped_attributes);
+    record->events_at = active->unusual.events.length != 0 ? (uint32_t)(at - message) : 0;
+    at = oteli_put_bytes(at, active->unusual.events.data, active->unusual.events.length);
+    at = put_count(at, DROPPED_EVENTS, active->unusual.dropped_events);
+    at = oteli_put_bytes(at, active->unusual.links.data, active->unusual.links.length);
+    at = put_count(at, DROPPED_LINKS, active->unusual.dropped_links);
+    at = put_status(at, active);
+    at = oteli_compose_flags(at, active->traits.wire_flags);
     record->length = (uint32_t)(at - message);
     record->size = (uint32_t)((sizeof *record + record->length + 7) & ~(size_t)7);
-    record->epoch = open->epoch;
+    record->epoch = active->epoch;
     record->what =
-        (open->traits.bits & OTELI_NAME_IS_ADDRESS) != 0 ? (uint32_t)OTELI_RECORD_ADDRESS : 0;
-    record->tracer = open->tracer;
+        (active->traits.bits & OTELI_NAME_IS_ADDRESS) != 0 ? (uint32_t)OTELI_RECORD_ADDRESS : 0;
+    record->tracer = active->tracer;
     return record->size;
 }

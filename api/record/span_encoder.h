@@ -34,16 +34,18 @@ OTELI_NOT_LENT extern const struct oteli_traits oteli_usual_traits[OTEL_SPAN_KIN
 enum { OTELI_COMPOSE_FIXED = sizeof(struct oteli_record) + 160, OTELI_COMPOSE_PIECE = 16 };
 
 /* No record of this span is larger. */
-static inline size_t oteli_compose_bound(const struct oteli_open *open)
+static inline size_t oteli_compose_bound(const struct oteli_active_span *active)
 {
     enum { TRACESTATE_PART = 520 };
-    return OTELI_COMPOSE_FIXED + (size_t)open->name_length + open->attributes.length +
-           (oteli_open_tracestate(open) != 0 ? TRACESTATE_PART : 0) + open->unusual.events.length +
-           open->unusual.links.length + open->unusual.message.length;
+    return OTELI_COMPOSE_FIXED + (size_t)active->name_length + active->attributes.length +
+           (oteli_active_tracestate(active) != 0 ? TRACESTATE_PART : 0) +
+           active->unusual.events.length + active->unusual.links.length +
+           active->unusual.message.length;
 }
 
 /* Write it at `record`, which is aligned to 8; returns the record's size. */
-uint32_t oteli_compose(struct oteli_record *record, const struct oteli_open *open, uint64_t end);
+uint32_t oteli_compose(struct oteli_record *record, const struct oteli_active_span *active,
+                       uint64_t end);
 
 /* Tag and length of a field of constant size, one byte each. */
 static inline uint8_t *oteli_put_short(uint8_t *at, unsigned field, const void *bytes,
@@ -56,10 +58,10 @@ static inline uint8_t *oteli_put_short(uint8_t *at, unsigned field, const void *
 }
 
 /* Ticks are marked; a start that was given is nanoseconds already. */
-static inline uint64_t oteli_open_start(const struct oteli_open *open)
+static inline uint64_t oteli_active_start(const struct oteli_active_span *active)
 {
-    const bool is_given = (open->traits.bits & OTELI_START_IS_GIVEN) != 0;
-    return is_given ? open->start : open->start | OTELI_TICKS_BIT;
+    const bool is_given = (active->traits.bits & OTELI_START_IS_GIVEN) != 0;
+    return is_given ? active->start : active->start | OTELI_TICKS_BIT;
 }
 
 static inline uint8_t *oteli_compose_flags(uint8_t *at, uint32_t wire_flags)
@@ -71,10 +73,10 @@ static inline uint8_t *oteli_compose_flags(uint8_t *at, uint32_t wire_flags)
 
 /* The attributes' bytes, in pieces that may reach beyond their end on both sides: buffers
  * are multiples of the piece, and what is behind `at` is written later. */
-static inline uint8_t *oteli_compose_attributes(uint8_t *at, const struct oteli_open *open)
+static inline uint8_t *oteli_compose_attributes(uint8_t *at, const struct oteli_active_span *active)
 {
-    const uint32_t length = open->attributes.length;
-    const uint8_t *from = open->attributes.data;
+    const uint32_t length = active->attributes.length;
+    const uint8_t *from = active->attributes.data;
     for (uint32_t i = 0; i < length; i += OTELI_COMPOSE_PIECE)
         memcpy(at + i, from + i, OTELI_COMPOSE_PIECE);
     return at + length;

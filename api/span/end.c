@@ -12,14 +12,15 @@
 #include <string.h>
 
 /* Record the end of a sampled span of this thread's SDK. */
-static inline void append(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
+static inline void append(struct oteli_thread *thread, struct oteli_active_span *active,
+                          uint64_t end)
 {
-    const uint32_t size = oteli_raw_size(open);
+    const uint32_t size = oteli_raw_size(active);
     if (OTELI_LIKELY((end & OTELI_TICKS_BIT) != 0) &&
-        OTELI_LIKELY(oteli_is_plain(thread, open, size)))
-        oteli_append_plain(thread, open, size, end & ~OTELI_TICKS_BIT);
+        OTELI_LIKELY(oteli_is_plain(thread, active, size)))
+        oteli_append_plain(thread, active, size, end & ~OTELI_TICKS_BIT);
     else
-        oteli_hold_end(thread, open, end);
+        oteli_record_end(thread, active, end);
 }
 
 /* The end of a recording span: now, or the time that the caller has given. */
@@ -31,43 +32,44 @@ static inline uint64_t time_of_end(uint64_t end_ns)
 static void end_local(otel_span_ref span, uint64_t end_ns)
 {
     struct oteli_thread *thread = oteli_self;
-    if (!oteli_thread_begin(thread))
+    if (!oteli_thread_enter_call(thread))
         return;
-    struct oteli_open *open = oteli_thread_find(thread, span);
-    if (open == NULL) {
-        oteli_thread_finish(thread);
+    struct oteli_active_span *active = oteli_thread_find(thread, span);
+    if (active == NULL) {
+        oteli_thread_leave_call(thread);
         return;
     }
     const uint64_t end = time_of_end(end_ns);
-    if (OTELI_UNLIKELY(oteli_processing_knows(open))) {
-        open = oteli_processing_end_local(thread, open, span, end);
-        if (open == NULL)
+    if (OTELI_UNLIKELY(oteli_processing_knows(active))) {
+        active = oteli_processing_end_local(thread, active, span, end);
+        if (active == NULL)
             return;
     }
-    if (oteli_open_records(open))
-        append(thread, open, end);
+    if (oteli_active_records(active))
+        append(thread, active, end);
     else
-        oteli_hold_abandon(thread, open); /* its SDK is gone */
-    oteli_thread_leave(thread, open);
-    oteli_thread_finish(thread);
+        oteli_hold_abandon(thread, active); /* its SDK is gone */
+    oteli_thread_leave(thread, active);
+    oteli_thread_leave_call(thread);
 }
 
 /* Whether the end of a detached span may call the program, to export or to ask whether a trace is
  * kept, which takes its time. */
-static inline bool calls_program(const struct oteli_thread *thread, const struct oteli_open *open)
+static inline bool calls_program(const struct oteli_thread *thread,
+                                 const struct oteli_active_span *active)
 {
-    return thread->program.gets_exports || (open->traits.bits & OTELI_HOLDS) != 0;
+    return thread->program.gets_exports || (active->traits.bits & OTELI_HOLDS) != 0;
 }
 
 /* Other threads that look for the span meanwhile do not find it, and its lock is free. */
-static OTELI_COLD void append_aside(struct oteli_thread *thread, struct oteli_open *open,
+static OTELI_COLD void append_aside(struct oteli_thread *thread, struct oteli_active_span *active,
                                     otel_span_ref span, uint64_t end)
 {
     struct oteli_ending ending = {.span = span};
-    oteli_detached_take_aside(open, &ending);
-    append(thread, &ending.aside.open, end);
-    if (oteli_detached_is_known(open)) /* or the program has forked, and this is the child */
-        oteli_detached_put_back(open, &ending);
+    oteli_detached_take_aside(active, &ending);
+    append(thread, &ending.aside.active, end);
+    if (oteli_detached_is_known(active)) /* or the program has forked, and this is the child */
+        oteli_detached_put_back(active, &ending);
 }
 
 /* The state is held, and let go. */
@@ -75,37 +77,37 @@ static OTELI_NOINLINE void end_detached(otel_span_ref span, uint64_t end_ns,
                                         struct oteli_thread *thread)
 {
     const uint64_t end = time_of_end(end_ns);
-    struct oteli_open *open = oteli_detached_try_lock(span);
-    if (OTELI_UNLIKELY(open == NULL))
-        open = oteli_detached_lock(span);
-    if (OTELI_LIKELY(open != NULL)) {
-        if (OTELI_UNLIKELY(open->generation != thread->generation))
-            oteli_thread_for_end(open->generation);
-        if (OTELI_UNLIKELY(oteli_processing_knows(open))) {
-            open = oteli_processing_end_detached(thread, open, span, end);
-            if (open == NULL)
+    struct oteli_active_span *active = oteli_detached_try_lock(span);
+    if (OTELI_UNLIKELY(active == NULL))
+        active = oteli_detached_lock(span);
+    if (OTELI_LIKELY(active != NULL)) {
+        if (OTELI_UNLIKELY(active->generation != thread->generation))
+            oteli_thread_for_end(active->generation);
+        if (OTELI_UNLIKELY(oteli_processing_knows(active))) {
+            active = oteli_processing_end_detached(thread, active, span, end);
+            if (active == NULL)
                 return;
         }
-        if (OTELI_UNLIKELY(open->generation != thread->generation))
-            oteli_hold_abandon(thread, open);
-        else if (OTELI_UNLIKELY(calls_program(thread, open)))
-            append_aside(thread, open, span, end);
+        if (OTELI_UNLIKELY(active->generation != thread->generation))
+            oteli_hold_abandon(thread, active);
+        else if (OTELI_UNLIKELY(calls_program(thread, active)))
+            append_aside(thread, active, span, end);
         else
-            append(thread, open, end);
-        if (OTELI_UNLIKELY(open->traits.is_unusual))
-            oteli_open_lighten(open);
-        oteli_store_relaxed_64(&open->self.opaque[2], 0);
-        oteli_detached_unlock(open);
-        oteli_detached_give(thread, open);
+            append(thread, active, end);
+        if (OTELI_UNLIKELY(active->traits.is_unusual))
+            oteli_active_lighten(active);
+        oteli_store_relaxed_64(&active->self.opaque[2], 0);
+        oteli_detached_unlock(active);
+        oteli_detached_give(thread, active);
     }
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     oteli_wake();
 }
 
 static void end_detached_slow(otel_span_ref span, uint64_t end_ns)
 {
     struct oteli_thread *thread = oteli_thread_own();
-    if (thread != NULL && oteli_thread_begin(thread))
+    if (thread != NULL && oteli_thread_enter_call(thread))
         end_detached(span, end_ns, thread);
 }
 
@@ -123,14 +125,14 @@ static OTELI_NOINLINE void end_slow(otel_span_ref span, uint64_t end_ns)
 }
 
 /* The same where the fast way has the state held, and finds that it cannot go on. */
-static OTELI_NOINLINE void end_held(otel_span_ref span, uint64_t end_ns,
-                                    struct oteli_thread *thread)
+static OTELI_NOINLINE void end_while_busy(otel_span_ref span, uint64_t end_ns,
+                                          struct oteli_thread *thread)
 {
     if (oteli_ref_place(span.place) == OTELI_PLACE_DETACHED) {
         end_detached(span, end_ns, thread);
         return;
     }
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     end_slow(span, end_ns);
 }
 
@@ -138,17 +140,17 @@ static OTELI_NOINLINE void end_held(otel_span_ref span, uint64_t end_ns,
  * held. */
 static OTELI_NOINLINE OTELI_HOT void end_larger(otel_span_ref span, uint64_t end_ns,
                                                 struct oteli_thread *thread,
-                                                struct oteli_open *open)
+                                                struct oteli_active_span *active)
 {
-    const uint32_t size = oteli_raw_size(open);
-    if (OTELI_UNLIKELY(!oteli_is_plain(thread, open, size))) {
-        end_held(span, end_ns, thread);
+    const uint32_t size = oteli_raw_size(active);
+    if (OTELI_UNLIKELY(!oteli_is_plain(thread, active, size))) {
+        end_while_busy(span, end_ns, thread);
         return;
     }
-    oteli_append_plain(thread, open, size, oteli_counter());
-    oteli_open_no_attributes(open);
-    oteli_thread_return(thread, open - 1);
-    oteli_thread_finish(thread);
+    oteli_append_plain(thread, active, size, oteli_counter());
+    oteli_active_no_attributes(active);
+    oteli_thread_return(thread, active - 1);
+    oteli_thread_leave_call(thread);
     oteli_wake();
 }
 
@@ -157,15 +159,15 @@ static OTELI_NOINLINE OTELI_HOT void end_larger(otel_span_ref span, uint64_t end
 /* Each span ends by the call that its function would have made, so it is held, processed and
  * exported as any other. Processors that are told of an end may enter spans, and so move the
  * stack. */
-static void close_place(const struct oteli_open *open)
+static void close_place(const struct oteli_active_span *active)
 {
-    const uint64_t ref = open->self.opaque[3];
-    if (oteli_open_is_stretch(open))
+    const uint64_t ref = active->self.opaque[3];
+    if (oteli_active_is_stretch(active))
         otel_lines_free(otel_lines_end());
-    else if ((open->traits.bits & OTELI_IS_ATTACHED) != 0 && !oteli_context_is_of_span(open))
-        (void)otel_context_detach_n(open->token);
+    else if ((active->traits.bits & OTELI_IS_ATTACHED) != 0 && !oteli_context_is_of_span(active))
+        (void)otel_context_detach_n(active->token);
     else if ((ref & OTELI_REF_OF_STACK) == 0)
-        otel_span_end_n((otel_span_ref){open->self.opaque[2], ref}, 0);
+        otel_span_end_n((otel_span_ref){active->self.opaque[2], ref}, 0);
 }
 
 static OTELI_COLD void unwind(struct oteli_thread *thread, uint32_t depth)
@@ -181,15 +183,15 @@ static OTELI_COLD void unwind(struct oteli_thread *thread, uint32_t depth)
 static OTELI_NOINLINE void unwind_and_end(otel_span_ref span)
 {
     struct oteli_thread *thread = oteli_self;
-    const struct oteli_open *open = oteli_thread_find(thread, span);
-    if (open != NULL)
-        unwind(thread, (uint32_t)(open - thread->stack));
+    const struct oteli_active_span *active = oteli_thread_find(thread, span);
+    if (active != NULL)
+        unwind(thread, (uint32_t)(active - thread->stack));
     end_slow(span, 0);
 }
 
 static OTELI_NOINLINE void let_go_and_unwind(otel_span_ref span, struct oteli_thread *thread)
 {
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     unwind_and_end(span);
 }
 
@@ -208,46 +210,47 @@ static OTELI_INLINE void end_fast(otel_span_ref span, uint64_t end_ns, bool is_s
             end_slow(span, end_ns);
         return;
     }
-    oteli_thread_hurry(thread); /* first: a signal handler that forks would take the line away, and
+    oteli_thread_mark_busy(
+        thread); /* first: a signal handler that forks would take the line away, and
                                    one that goes deep would move the places */
-    struct oteli_open *open = thread->top;
-    if (OTELI_UNLIKELY(span.place != open->self.opaque[3] || span.id != open->self.opaque[2])) {
+    struct oteli_active_span *active = thread->top;
+    if (OTELI_UNLIKELY(span.place != active->self.opaque[3] || span.id != active->self.opaque[2])) {
         if (is_scope)
             let_go_and_unwind(span, thread);
         else
-            end_held(span, end_ns, thread);
+            end_while_busy(span, end_ns, thread);
         return;
     }
     if ((span.place & OTEL_SPAN_IS_RECORDING_) == 0) { /* nor has it an end, then */
-        if (OTELI_UNLIKELY(open->traits.is_unusual)) {
-            end_held(span, end_ns, thread);
+        if (OTELI_UNLIKELY(active->traits.is_unusual)) {
+            end_while_busy(span, end_ns, thread);
             return;
         }
-        oteli_thread_return(thread, open - 1);
-        oteli_thread_finish_as(thread, generation);
+        oteli_thread_return(thread, active - 1);
+        oteli_thread_leave_call_as(thread, generation);
         return;
     }
     if (OTELI_UNLIKELY(end_ns != 0)) {
-        end_held(span, end_ns, thread);
+        end_while_busy(span, end_ns, thread);
         return;
     }
-    const uint32_t name_length = open->name_length;
-    if (name_length > sizeof(oteli_half) || open->attributes.length != 0) {
-        end_larger(span, end_ns, thread, open);
+    const uint32_t name_length = active->name_length;
+    if (name_length > sizeof(oteli_half) || active->attributes.length != 0) {
+        end_larger(span, end_ns, thread, active);
         return;
     }
     struct oteli_line *const line = thread->line;
     const size_t size = oteli_raw_size_of(name_length, 0);
     size_t used = thread->used;
     OTELI_OPAQUE(used); /* not the same once more in 32 bits */
-    if (OTELI_UNLIKELY(!oteli_is_plain_to(thread, open, used + size))) {
-        end_held(span, end_ns, thread);
+    if (OTELI_UNLIKELY(!oteli_is_plain_to(thread, active, used + size))) {
+        end_while_busy(span, end_ns, thread);
         return;
     }
-    oteli_raw_write_small(oteli_line_raw(line, used), open, size, 0, oteli_counter());
+    oteli_raw_write_small(oteli_line_raw(line, used), active, size, 0, oteli_counter());
     oteli_commit_to(thread, line, (uint32_t)(used + size), 1);
-    oteli_thread_return(thread, open - 1);
-    oteli_thread_finish(thread);
+    oteli_thread_return(thread, active - 1);
+    oteli_thread_leave_call(thread);
     oteli_wake();
 }
 
@@ -264,10 +267,10 @@ OTELI_HOT void otel_span_end_scope_n(otel_span_ref span)
 /* --- from a mark on --- */
 
 /* How deep, and half of the span's id, which an ended span has not any more. */
-static uint64_t mark_of(const struct oteli_thread *thread, const struct oteli_open *open)
+static uint64_t mark_of(const struct oteli_thread *thread, const struct oteli_active_span *active)
 {
-    const uint64_t depth = (uint64_t)(open - thread->stack) + 1;
-    return depth << 32 | (uint32_t)open->self.opaque[2];
+    const uint64_t depth = (uint64_t)(active - thread->stack) + 1;
+    return depth << 32 | (uint32_t)active->self.opaque[2];
 }
 
 otel_span_mark otel_span_mark_here(void)
@@ -282,8 +285,8 @@ void otel_span_unwind(otel_span_mark mark)
     const uint64_t depth = (mark.opaque >> 32) - 1;
     if (mark.opaque == 0 || depth >= (uint64_t)(thread->top - thread->stack))
         return;
-    const struct oteli_open *open = &thread->stack[depth];
-    if ((open->self.opaque[3] & OTELI_REF_DEAD) != 0 || mark_of(thread, open) == mark.opaque)
+    const struct oteli_active_span *active = &thread->stack[depth];
+    if ((active->self.opaque[3] & OTELI_REF_DEAD) != 0 || mark_of(thread, active) == mark.opaque)
         unwind(thread, (uint32_t)depth);
 }
 
@@ -292,20 +295,21 @@ void otel_span_unwind(otel_span_mark mark)
 void otel_span_cancel(otel_span span)
 {
     struct oteli_thread *thread = oteli_thread_own();
-    if (thread == NULL || !oteli_thread_begin(thread))
+    if (thread == NULL || !oteli_thread_enter_call(thread))
         return;
-    struct oteli_open *local = oteli_thread_find(thread, otel_span_ref_of(&span));
-    struct oteli_open *locked = local == NULL ? oteli_detached_lock(otel_span_ref_of(&span)) : NULL;
-    struct oteli_open *open = local != NULL ? local : locked;
-    if (open != NULL && (open->traits.bits & OTELI_HOLDS) != 0) {
-        oteli_hold_at(open->hold)->is_cancelled = true;
-    } else if (open != NULL) {
-        open->traits.end_as = OTELI_END_CANCELLED;
-        open->traits.is_unusual = true;
+    struct oteli_active_span *local = oteli_thread_find(thread, otel_span_ref_of(&span));
+    struct oteli_active_span *locked =
+        local == NULL ? oteli_detached_lock(otel_span_ref_of(&span)) : NULL;
+    struct oteli_active_span *active = local != NULL ? local : locked;
+    if (active != NULL && (active->traits.bits & OTELI_HOLDS) != 0) {
+        oteli_hold_at(active->hold)->is_cancelled = true;
+    } else if (active != NULL) {
+        active->traits.end_as = OTELI_END_CANCELLED;
+        active->traits.is_unusual = true;
     }
     if (locked != NULL)
         oteli_detached_unlock(locked);
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     otel_span_end(span);
 }
 
@@ -322,30 +326,30 @@ otel_span otel_span_enter_address(otel_tracer *tracer, const void *address)
         return otel_span_none_();
     const otel_span span = otel_span_enter_n(tracer, "", 0, NULL);
     struct oteli_thread *thread = oteli_self;
-    if (!oteli_thread_begin(thread))
+    if (!oteli_thread_enter_call(thread))
         return span;
-    struct oteli_open *open = oteli_thread_find(thread, otel_span_ref_of(&span));
-    if (open != NULL && oteli_open_records(open)) {
-        memcpy(open->name, &address, sizeof address);
-        open->name_length = sizeof address;
-        open->traits.bits |= OTELI_NAME_IS_ADDRESS;
-        open->traits.is_unusual = true;
-        open->mark = started_and_left(thread);
+    struct oteli_active_span *active = oteli_thread_find(thread, otel_span_ref_of(&span));
+    if (active != NULL && oteli_active_records(active)) {
+        memcpy(active->name, &address, sizeof address);
+        active->name_length = sizeof address;
+        active->traits.bits |= OTELI_NAME_IS_ADDRESS;
+        active->traits.is_unusual = true;
+        active->mark = started_and_left(thread);
     }
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     return span;
 }
 
 void otel_span_end_unless_shorter(otel_span span, uint64_t min_ns)
 {
     struct oteli_thread *thread = oteli_self;
-    if (oteli_thread_begin(thread)) {
-        struct oteli_open *open = oteli_thread_find(thread, otel_span_ref_of(&span));
-        if (open != NULL && (open->traits.bits & OTELI_NAME_IS_ADDRESS) != 0 &&
-            open->mark == started_and_left(thread) &&
-            oteli_ticks() - open->start < oteli_clock_ticks_of_ns(min_ns))
-            open->traits.end_as = OTELI_END_TOO_SHORT;
-        oteli_thread_finish(thread);
+    if (oteli_thread_enter_call(thread)) {
+        struct oteli_active_span *active = oteli_thread_find(thread, otel_span_ref_of(&span));
+        if (active != NULL && (active->traits.bits & OTELI_NAME_IS_ADDRESS) != 0 &&
+            active->mark == started_and_left(thread) &&
+            oteli_ticks() - active->start < oteli_clock_ticks_of_ns(min_ns))
+            active->traits.end_as = OTELI_END_TOO_SHORT;
+        oteli_thread_leave_call(thread);
     }
     otel_span_end(span);
 }
@@ -353,13 +357,13 @@ void otel_span_end_unless_shorter(otel_span span, uint64_t min_ns)
 /* The set that a span holds, joined, and from now on the caller's. */
 static otel_lines *claim_set(struct oteli_thread *thread, otel_span_ref span)
 {
-    struct oteli_open *local = oteli_thread_find(thread, span);
-    struct oteli_open *locked = local == NULL ? oteli_detached_lock(span) : NULL;
-    const struct oteli_open *open = local != NULL ? local : locked;
+    struct oteli_active_span *local = oteli_thread_find(thread, span);
+    struct oteli_active_span *locked = local == NULL ? oteli_detached_lock(span) : NULL;
+    const struct oteli_active_span *active = local != NULL ? local : locked;
     otel_lines *lines = NULL;
-    if (open != NULL && (open->traits.bits & OTELI_HOLDS) != 0 && oteli_open_hold(open) != 0 &&
-        !oteli_hold_at(open->hold)->is_collected) {
-        lines = oteli_hold_at(open->hold);
+    if (active != NULL && (active->traits.bits & OTELI_HOLDS) != 0 &&
+        oteli_active_hold(active) != 0 && !oteli_hold_at(active->hold)->is_collected) {
+        lines = oteli_hold_at(active->hold);
         lines->is_collected = true;
         oteli_hold_join(lines);
     }
@@ -371,10 +375,10 @@ static otel_lines *claim_set(struct oteli_thread *thread, otel_span_ref span)
 otel_lines *otel_span_collect(otel_span span)
 {
     struct oteli_thread *thread = oteli_thread_own();
-    if (thread == NULL || !oteli_thread_begin(thread))
+    if (thread == NULL || !oteli_thread_enter_call(thread))
         return NULL;
     otel_lines *lines = claim_set(thread, otel_span_ref_of(&span));
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     otel_span_end(span);
     return lines != NULL ? oteli_hold_give_to_caller(lines) : NULL;
 }

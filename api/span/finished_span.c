@@ -49,7 +49,7 @@ static bool is_root(const otel_finished_span *span)
 static void make_trace_id(struct oteli_thread *thread, struct identity *made)
 {
     bool is_random = true;
-    if (thread->program.makes_ids && oteli_roundabout_trace_id(thread, made->trace_id)) {
+    if (thread->program.makes_ids && oteli_custom_trace_id(thread, made->trace_id)) {
         is_random = thread->program.ids_are_random;
     } else {
         made->trace_id[0] = oteli_random_pair(&thread->random, &made->trace_id[1]);
@@ -69,7 +69,7 @@ static void identify(struct oteli_thread *thread, const otel_finished_span *span
     else
         made->parent_id = id_of(span->parent_span_id);
     if (made->span_id == 0 &&
-        !(thread->program.makes_ids && oteli_roundabout_span_id(thread, &made->span_id)))
+        !(thread->program.makes_ids && oteli_custom_span_id(thread, &made->span_id)))
         made->span_id = oteli_random_id(&thread->random);
 }
 
@@ -94,51 +94,51 @@ static uint32_t hold_tracestate(const char *text, const uint64_t trace_id[2])
 }
 
 /* Ids, times, kind, name: what is there in every span. Returns its end. */
-static uint64_t begin(struct oteli_thread *thread, struct oteli_open *open, otel_tracer *tracer,
-                      const otel_finished_span *span)
+static uint64_t begin(struct oteli_thread *thread, struct oteli_active_span *active,
+                      otel_tracer *tracer, const otel_finished_span *span)
 {
     struct identity made;
     identify(thread, span, &made);
     const uint32_t tracestate = hold_tracestate(span->tracestate, made.trace_id);
-    open->self =
+    active->self =
         (otel_span){{made.trace_id[0], made.trace_id[1], made.span_id,
                      oteli_ref_make(made.flags, OTELI_PLACE_NOWHERE, false, 0, tracestate)}};
-    open->tracer = tracer;
-    open->parent_id = made.parent_id;
-    open->epoch = oteli_clock_epoch();
-    open->traits = (struct oteli_traits){.wire_flags = wire_flags_of(span, &made),
-                                         .wire_kind = wire_kind_of(span->kind),
-                                         .is_unusual = true};
-    open->attributes.length = 0;
-    open->attribute_count = 0;
+    active->tracer = tracer;
+    active->parent_id = made.parent_id;
+    active->epoch = oteli_clock_epoch();
+    active->traits = (struct oteli_traits){.wire_flags = wire_flags_of(span, &made),
+                                           .wire_kind = wire_kind_of(span->kind),
+                                           .is_unusual = true};
+    active->attributes.length = 0;
+    active->attribute_count = 0;
     const uint64_t given = span->end_ns & ~OTELI_TICKS_BIT;
     const uint64_t end = span->end_ns != 0 ? given : oteli_ticks() | OTELI_TICKS_BIT;
-    open->start = (span->start_ns != 0 ? span->start_ns : end) & ~OTELI_TICKS_BIT;
+    active->start = (span->start_ns != 0 ? span->start_ns : end) & ~OTELI_TICKS_BIT;
     if (span->start_ns != 0 || span->end_ns != 0)
-        open->traits.bits = OTELI_START_IS_GIVEN;
+        active->traits.bits = OTELI_START_IS_GIVEN;
     const char *name = span->name != NULL ? span->name : "";
-    oteli_open_set_long_name(open, name,
-                             span->name == NULL || span->name_length == 0 ? strlen(name)
-                                                                          : span->name_length);
+    oteli_active_set_long_name(active, name,
+                               span->name == NULL || span->name_length == 0 ? strlen(name)
+                                                                            : span->name_length);
     return end;
 }
 
 /* What only some spans have, under the limits. */
-static void describe(const struct oteli_thread *thread, struct oteli_open *open,
+static void describe(const struct oteli_thread *thread, struct oteli_active_span *active,
                      const otel_finished_span *span, uint64_t end)
 {
     const struct oteli_limits *limits = &thread->limits;
     if (span->attributes != NULL)
-        oteli_open_set_many(open, limits, span->attributes, span->attribute_count);
+        oteli_active_set_many(active, limits, span->attributes, span->attribute_count);
     for (size_t i = 0; span->events != NULL && i < span->event_count; i++) {
         const otel_finished_event *event = &span->events[i];
         const uint64_t given = event->time_ns & ~OTELI_TICKS_BIT;
-        oteli_open_add_event(open, limits, event->name, event->time_ns != 0 ? given : end,
-                             event->attributes, event->attribute_count);
+        oteli_active_add_event(active, limits, event->name, event->time_ns != 0 ? given : end,
+                               event->attributes, event->attribute_count);
     }
     for (size_t i = 0; span->links != NULL && i < span->link_count; i++)
-        oteli_open_add_link(open, limits, &span->links[i]);
-    oteli_open_set_status(open, span->status, span->status_message);
+        oteli_active_add_link(active, limits, &span->links[i]);
+    oteli_active_set_status(active, span->status, span->status_message);
 }
 
 static void count(struct oteli_thread *thread, const otel_finished_span *span)
@@ -156,27 +156,27 @@ static void count(struct oteli_thread *thread, const otel_finished_span *span)
 /* The state is held, and let go. */
 static void record(struct oteli_thread *thread, otel_tracer *tracer, const otel_finished_span *span)
 {
-    struct oteli_complaint complaint = {OTELI_NO_COMPLAINT, ""};
+    struct oteli_warning warning = {OTELI_NO_COMPLAINT, ""};
     bool is_held = true;
     count(thread, span);
     if (is_sampled(span) && thread->top == thread->last && !oteli_thread_deepen(thread)) {
         oteli_thread_lose(thread, OTEL_DROP_NO_MEMORY, 1);
     } else if (is_sampled(span)) {
-        struct oteli_open *open = thread->top + 1;
-        const uint64_t end = begin(thread, open, tracer, span);
-        describe(thread, open, span, end);
-        if (open->unusual.complaint != OTELI_NO_COMPLAINT)
-            oteli_open_take_complaint(open, &complaint);
+        struct oteli_active_span *active = thread->top + 1;
+        const uint64_t end = begin(thread, active, tracer, span);
+        describe(thread, active, span, end);
+        if (active->unusual.warning != OTELI_NO_COMPLAINT)
+            oteli_active_take_warning(active, &warning);
         if (oteli_processing_is_wanted(thread)) {
-            is_held = oteli_processing_record(thread, open, end);
+            is_held = oteli_processing_record(thread, active, end);
         } else {
-            oteli_hold_end(thread, open, end);
-            oteli_open_leave(open);
+            oteli_record_end(thread, active, end);
+            oteli_active_leave(active);
         }
     }
     if (is_held)
-        oteli_thread_finish(thread);
-    oteli_complain(&complaint);
+        oteli_thread_leave_call(thread);
+    oteli_warn_later(&warning);
 }
 
 /* After the shutdown: it is counted with the SDK that stopped last. */
@@ -184,14 +184,14 @@ static OTELI_COLD void record_too_late(const otel_finished_span *span)
 {
     const uint64_t generation = oteli_sdk_stopped();
     struct oteli_thread *thread = generation != 0 ? oteli_thread_own() : NULL;
-    if (thread == NULL || !oteli_thread_begin(thread))
+    if (thread == NULL || !oteli_thread_enter_call(thread))
         return;
     if (oteli_thread_for_end(generation) != NULL) {
         count(thread, span);
         if (is_sampled(span))
             oteli_thread_lose(thread, OTEL_DROP_ALREADY_SHUTDOWN, 1);
     }
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
 }
 
 /* From inside another call of this thread, which may be in the middle of changing any other
@@ -222,7 +222,7 @@ static struct oteli_thread *hold_state(const otel_tracer *tracer, const otel_fin
     }
     if (thread->program.asks_tracers && !oteli_tracer_is_enabled(thread, tracer))
         return NULL;
-    return oteli_thread_begin(thread) ? thread : NULL;
+    return oteli_thread_enter_call(thread) ? thread : NULL;
 }
 
 void otel_span_record(otel_tracer *tracer, const otel_finished_span *span)

@@ -26,17 +26,17 @@ static bool string_of(const uint8_t *field, const uint8_t *end, struct oteli_fie
     return false;
 }
 
-static void peek_attribute(const struct oteli_open *open, struct oteli_peek *peek)
+static void peek_attribute(const struct oteli_active_span *active, struct oteli_peek *peek)
 {
     const uint64_t signature = oteli_signature(peek->key, peek->key_length);
-    const uint8_t *bytes = open->attributes.data;
-    for (uint32_t i = 0; i < open->attribute_count; i++) {
-        const struct oteli_attribute_place *place = &open->places[i];
+    const uint8_t *bytes = active->attributes.data;
+    for (uint32_t i = 0; i < active->attribute_count; i++) {
+        const struct oteli_attribute_place *place = &active->places[i];
         struct oteli_field string = {.bytes = NULL};
         if (place->signature != signature ||
             memcmp(bytes + place->key_at, peek->key, peek->key_length) != 0)
             continue;
-        if (!string_of(bytes + place->at, bytes + open->attributes.length, &string))
+        if (!string_of(bytes + place->at, bytes + active->attributes.length, &string))
             return;
         peek->length = string.length;
         if (string.bytes != NULL)
@@ -47,35 +47,35 @@ static void peek_attribute(const struct oteli_open *open, struct oteli_peek *pee
 }
 
 /* Whether a span that records came from outside of this process, or from nowhere. */
-static bool is_root(const struct oteli_open *open)
+static bool is_root(const struct oteli_active_span *active)
 {
-    return open->parent_id == 0 || (open->traits.wire_flags & OTELI_FLAG_IS_REMOTE) != 0;
+    return active->parent_id == 0 || (active->traits.wire_flags & OTELI_FLAG_IS_REMOTE) != 0;
 }
 
 /* The id of a span if it is a local root; otherwise 0. */
-static uint64_t root_in(const struct oteli_open *open)
+static uint64_t root_in(const struct oteli_active_span *active)
 {
     /* One that does not record is started under the place below it, nearly always, and does not
      * say where it came from. */
-    return !oteli_open_records(open) || is_root(open) ? open->self.opaque[2] : 0;
+    return !oteli_active_records(active) || is_root(active) ? active->self.opaque[2] : 0;
 }
 
 /* The lowest span of the trace on this thread's stack, if that is a local root. An attached one may
  * be open in the pool. */
 static uint64_t root_on_stack(const struct oteli_thread *thread, const otel_span *span)
 {
-    const struct oteli_open *last = thread->top;
+    const struct oteli_active_span *last = thread->top;
     if (last - thread->stack > PLACES_MOST)
         last = thread->stack + PLACES_MOST;
-    for (const struct oteli_open *open = thread->stack; open <= last; open++) {
-        const otel_span *self = &open->self;
+    for (const struct oteli_active_span *active = thread->stack; active <= last; active++) {
+        const otel_span *self = &active->self;
         if (self->opaque[2] == 0 || self->opaque[0] != span->opaque[0] ||
             self->opaque[1] != span->opaque[1] ||
             (self->opaque[3] & (OTELI_REF_REMOTE | OTELI_REF_DEAD)) != 0)
             continue;
-        if (!oteli_open_is_mention(open))
-            return root_in(open);
-        struct oteli_open *detached = oteli_detached_lock(otel_span_ref_of(self));
+        if (!oteli_active_is_mention(active))
+            return root_in(active);
+        struct oteli_active_span *detached = oteli_detached_lock(otel_span_ref_of(self));
         if (detached == NULL)
             return 0;
         const uint64_t root_id = root_in(detached);
@@ -88,13 +88,13 @@ static uint64_t root_on_stack(const struct oteli_thread *thread, const otel_span
 static void peek_detached(const struct oteli_thread *thread, const otel_span *span,
                           struct oteli_peek *peek)
 {
-    struct oteli_open *open = oteli_detached_lock(otel_span_ref_of(span));
-    if (open == NULL)
+    struct oteli_active_span *active = oteli_detached_lock(otel_span_ref_of(span));
+    if (active == NULL)
         return;
-    if (oteli_open_records(open))
-        peek_attribute(open, peek);
-    peek->root_id = root_in(open);
-    oteli_detached_unlock(open);
+    if (oteli_active_records(active))
+        peek_attribute(active, peek);
+    peek->root_id = root_in(active);
+    oteli_detached_unlock(active);
     if (peek->root_id == 0)
         peek->root_id = root_on_stack(thread, span);
 }
@@ -105,15 +105,15 @@ void oteli_span_peek(const otel_span *span, struct oteli_peek *peek)
     peek->length = 0;
     peek->root_id = 0;
     peek->is_collected = oteli_span_is_collected(span);
-    if (thread == &oteli_empty_thread || !oteli_thread_begin(thread))
+    if (thread == &oteli_empty_thread || !oteli_thread_enter_call(thread))
         return;
-    const struct oteli_open *open = oteli_thread_find(thread, otel_span_ref_of(span));
-    if (open == NULL) {
+    const struct oteli_active_span *active = oteli_thread_find(thread, otel_span_ref_of(span));
+    if (active == NULL) {
         peek_detached(thread, span, peek);
     } else {
-        if (oteli_open_records(open))
-            peek_attribute(open, peek);
+        if (oteli_active_records(active))
+            peek_attribute(active, peek);
         peek->root_id = root_on_stack(thread, span);
     }
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
 }

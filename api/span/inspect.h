@@ -22,6 +22,6 @@ struct oteli_peek {
 };
 
 /* Nothing is known of a span that has ended, is only ids, or is local to another thread. */
-OTELI_LENT void oteli_span_peek(const otel_span *span, struct oteli_peek *peek);
+OTELI_INTERNAL_API void oteli_span_peek(const otel_span *span, struct oteli_peek *peek);
 
 #endif

@@ -43,34 +43,34 @@ void oteli_processing_start(const otel_span *span, const otel_context *parent)
 /* What comes after the callbacks, and whether it can: a forked child is another thread. */
 static bool resume(struct oteli_thread *thread)
 {
-    return thread == oteli_self && oteli_thread_begin(thread);
+    return thread == oteli_self && oteli_thread_enter_call(thread);
 }
 
 /* Its end is not to be seen. */
-static bool is_withheld(const struct oteli_open *open)
+static bool is_withheld(const struct oteli_active_span *active)
 {
-    const bool holds = (open->traits.bits & OTELI_HOLDS) != 0;
-    return open->traits.end_as == OTELI_END_CANCELLED ||
-           open->traits.end_as == OTELI_END_TOO_SHORT ||
-           (holds && oteli_open_hold(open) != 0 && oteli_hold_at(open->hold)->is_cancelled);
+    const bool holds = (active->traits.bits & OTELI_HOLDS) != 0;
+    return active->traits.end_as == OTELI_END_CANCELLED ||
+           active->traits.end_as == OTELI_END_TOO_SHORT ||
+           (holds && oteli_active_hold(active) != 0 && oteli_hold_at(active->hold)->is_cancelled);
 }
 
-static bool is_told_of(const struct oteli_open *open)
+static bool is_told_of(const struct oteli_active_span *active)
 {
-    return oteli_open_records(open) && (open->traits.bits & OTELI_IS_PROCESSED) != 0 &&
-           !is_withheld(open);
+    return oteli_active_records(active) && (active->traits.bits & OTELI_IS_PROCESSED) != 0 &&
+           !is_withheld(active);
 }
 
-static otel_span handle_of(const struct oteli_open *open)
+static otel_span handle_of(const struct oteli_active_span *active)
 {
-    otel_span span = open->self;
+    otel_span span = active->self;
     span.opaque[3] &= ~OTELI_REF_OF_STACK;
     return span;
 }
 
-static uint64_t end_ns_of(const struct oteli_open *open, uint64_t end)
+static uint64_t end_ns_of(const struct oteli_active_span *active, uint64_t end)
 {
-    return oteli_clock_span_times(oteli_open_start(open), end, open->epoch).end_ns;
+    return oteli_clock_span_times(oteli_active_start(active), end, active->epoch).end_ns;
 }
 
 static void tell_ending(struct oteli_thread *thread, const otel_span *span, uint64_t end_ns)
@@ -90,22 +90,22 @@ struct copy {
 };
 
 /* The thread's scratch memory is used again, unless a span ends inside the end of another. */
-static void make_copy(struct oteli_thread *thread, struct oteli_open *open, uint64_t end,
+static void make_copy(struct oteli_thread *thread, struct oteli_active_span *active, uint64_t end,
                       struct copy *copy)
 {
     copy->bytes = thread->scratch;
     thread->scratch = (struct oteli_buffer){0};
     copy->bytes.length = 0;
     copy->record =
-        (struct oteli_record *)(void *)oteli_buffer_room(&copy->bytes, oteli_compose_bound(open));
+        (struct oteli_record *)(void *)oteli_buffer_room(&copy->bytes, oteli_compose_bound(active));
     if (copy->record == NULL)
         return;
-    struct oteli_open shown = *open;
-    if ((open->self.opaque[3] & OTELI_REF_COLLECTED) != 0)
+    struct oteli_active_span shown = *active;
+    if ((active->self.opaque[3] & OTELI_REF_COLLECTED) != 0)
         shown.traits.wire_flags &= ~(uint32_t)OTEL_TRACE_FLAG_SAMPLED; /* only its mounts are */
-    if ((open->traits.bits & OTELI_NAME_IS_ADDRESS) != 0) {
+    if ((active->traits.bits & OTELI_NAME_IS_ADDRESS) != 0) {
         uintptr_t address;
-        memcpy(&address, open->name, sizeof address);
+        memcpy(&address, active->name, sizeof address);
         shown.name_length =
             (uint32_t)snprintf(shown.name, sizeof shown.name, "0x%" PRIxPTR, address);
         shown.traits.bits &= (uint8_t)~OTELI_NAME_IS_ADDRESS;
@@ -141,127 +141,131 @@ static void tell_ended(struct oteli_thread *thread, struct copy *copy)
 /* --- a span on the stack: its thread has it for itself --- */
 
 /* Its place again, the state being held. */
-static struct oteli_open *find_again(struct oteli_thread *thread, otel_span_ref span)
+static struct oteli_active_span *find_again(struct oteli_thread *thread, otel_span_ref span)
 {
     if (!resume(thread))
         return NULL;
-    struct oteli_open *open = oteli_thread_find(thread, span);
-    if (open == NULL)
-        oteli_thread_finish(thread);
-    return open;
+    struct oteli_active_span *active = oteli_thread_find(thread, span);
+    if (active == NULL)
+        oteli_thread_leave_call(thread);
+    return active;
 }
 
 /* It records nothing any more while processors are told that it has ended. */
-static struct oteli_open *end_in_place(struct oteli_thread *thread, struct oteli_open *open,
-                                       otel_span_ref span, uint64_t end)
+static struct oteli_active_span *end_in_place(struct oteli_thread *thread,
+                                              struct oteli_active_span *active, otel_span_ref span,
+                                              uint64_t end)
 {
     const uint64_t generation = thread->generation;
     struct copy copy;
-    make_copy(thread, open, end, &copy);
-    open->self.opaque[3] &= ~OTEL_SPAN_IS_RECORDING_;
-    oteli_thread_finish(thread);
+    make_copy(thread, active, end, &copy);
+    active->self.opaque[3] &= ~OTEL_SPAN_IS_RECORDING_;
+    oteli_thread_leave_call(thread);
     tell_ended(thread, &copy);
-    open = find_again(thread, span);
-    if (open != NULL && thread->generation == generation) /* or it is another SDK's matter */
-        open->self.opaque[3] |= OTEL_SPAN_IS_RECORDING_;
-    return open;
+    active = find_again(thread, span);
+    if (active != NULL && thread->generation == generation) /* or it is another SDK's matter */
+        active->self.opaque[3] |= OTEL_SPAN_IS_RECORDING_;
+    return active;
 }
 
-struct oteli_open *oteli_processing_end_local(struct oteli_thread *thread, struct oteli_open *open,
-                                              otel_span_ref span, uint64_t end)
+struct oteli_active_span *oteli_processing_end_local(struct oteli_thread *thread,
+                                                     struct oteli_active_span *active,
+                                                     otel_span_ref span, uint64_t end)
 {
-    if ((open->traits.bits & OTELI_IS_ENDING) != 0) {
-        oteli_thread_finish(thread);
+    if ((active->traits.bits & OTELI_IS_ENDING) != 0) {
+        oteli_thread_leave_call(thread);
         return NULL;
     }
-    if (!is_told_of(open))
-        return open;
-    const otel_span handle = handle_of(open);
-    const uint64_t end_ns = end_ns_of(open, end);
-    open->traits.bits |= OTELI_IS_ENDING;
-    oteli_thread_finish(thread);
+    if (!is_told_of(active))
+        return active;
+    const otel_span handle = handle_of(active);
+    const uint64_t end_ns = end_ns_of(active, end);
+    active->traits.bits |= OTELI_IS_ENDING;
+    oteli_thread_leave_call(thread);
     tell_ending(thread, &handle, end_ns);
-    open = find_again(thread, span);
-    if (open != NULL && is_told_of(open))
-        open = end_in_place(thread, open, span, end);
-    if (open != NULL)
-        open->traits.bits &= (uint8_t) ~(OTELI_IS_PROCESSED | OTELI_IS_ENDING);
-    return open;
+    active = find_again(thread, span);
+    if (active != NULL && is_told_of(active))
+        active = end_in_place(thread, active, span, end);
+    if (active != NULL)
+        active->traits.bits &= (uint8_t) ~(OTELI_IS_PROCESSED | OTELI_IS_ENDING);
+    return active;
 }
 
 /* --- a detached span: other threads know it, too --- */
 
 /* Whether its record is to be had again: in a forked child it is the parent's. Then the state
  * is held. */
-static bool is_still_ours(struct oteli_thread *thread, const struct oteli_open *open)
+static bool is_still_ours(struct oteli_thread *thread, const struct oteli_active_span *active)
 {
     if (!resume(thread))
         return false;
-    if (oteli_detached_is_known(open))
+    if (oteli_detached_is_known(active))
         return true;
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     return false;
 }
 
-static struct oteli_open *end_hidden(struct oteli_thread *thread, struct oteli_open *open,
-                                     otel_span_ref span, uint64_t end)
+static struct oteli_active_span *end_hidden(struct oteli_thread *thread,
+                                            struct oteli_active_span *active, otel_span_ref span,
+                                            uint64_t end)
 {
     struct copy copy;
-    make_copy(thread, open, end, &copy);
-    oteli_detached_hide(open);
-    oteli_thread_finish(thread);
+    make_copy(thread, active, end, &copy);
+    oteli_detached_hide(active);
+    oteli_thread_leave_call(thread);
     tell_ended(thread, &copy);
-    if (!is_still_ours(thread, open))
+    if (!is_still_ours(thread, active))
         return NULL;
-    oteli_detached_show(open, span);
-    return open;
+    oteli_detached_show(active, span);
+    return active;
 }
 
-struct oteli_open *oteli_processing_end_detached(struct oteli_thread *thread,
-                                                 struct oteli_open *open, otel_span_ref span,
-                                                 uint64_t end)
+struct oteli_active_span *oteli_processing_end_detached(struct oteli_thread *thread,
+                                                        struct oteli_active_span *active,
+                                                        otel_span_ref span, uint64_t end)
 {
-    if ((open->traits.bits & OTELI_IS_ENDING) != 0) { /* it is aside, and this thread's */
-        oteli_thread_finish(thread);
+    if ((active->traits.bits & OTELI_IS_ENDING) != 0) { /* it is aside, and this thread's */
+        oteli_thread_leave_call(thread);
         return NULL;
     }
-    if (open->generation != thread->generation || !is_told_of(open))
-        return open;
-    const otel_span handle = handle_of(open);
-    const uint64_t end_ns = end_ns_of(open, end);
+    if (active->generation != thread->generation || !is_told_of(active))
+        return active;
+    const otel_span handle = handle_of(active);
+    const uint64_t end_ns = end_ns_of(active, end);
     struct oteli_ending ending = {.span = span, .outer = thread->ending};
-    open->traits.bits |= OTELI_IS_ENDING;
-    oteli_detached_take_aside(open, &ending);
+    active->traits.bits |= OTELI_IS_ENDING;
+    oteli_detached_take_aside(active, &ending);
     thread->ending = &ending;
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     tell_ending(thread, &handle, end_ns);
     if (thread == oteli_self)
         thread->ending = ending.outer;
-    if (!is_still_ours(thread, open))
+    if (!is_still_ours(thread, active))
         return NULL;
-    oteli_detached_put_back(open, &ending);
-    if (open->generation == thread->generation && is_told_of(open))
-        open = end_hidden(thread, open, span, end);
-    if (open != NULL)
-        open->traits.bits &= (uint8_t) ~(OTELI_IS_PROCESSED | OTELI_IS_ENDING);
-    return open;
+    oteli_detached_put_back(active, &ending);
+    if (active->generation == thread->generation && is_told_of(active))
+        active = end_hidden(thread, active, span, end);
+    if (active != NULL)
+        active->traits.bits &= (uint8_t) ~(OTELI_IS_PROCESSED | OTELI_IS_ENDING);
+    return active;
 }
 
 /* --- a span that is handed in when it has ended: no handle names it --- */
 
-bool oteli_processing_record(struct oteli_thread *thread, struct oteli_open *open, uint64_t end)
+bool oteli_processing_record(struct oteli_thread *thread, struct oteli_active_span *active,
+                             uint64_t end)
 {
     const uint64_t generation = thread->generation;
     struct copy copy;
-    make_copy(thread, open, end, &copy);
+    make_copy(thread, active, end, &copy);
     if (copy.record == NULL) {
-        oteli_hold_end(thread, open, end);
-        oteli_open_leave(open);
+        oteli_record_end(thread, active, end);
+        oteli_active_leave(active);
         give_copy_back(thread, &copy);
         return true;
     }
-    oteli_open_leave(open);
-    oteli_thread_finish(thread);
+    oteli_active_leave(active);
+    oteli_thread_leave_call(thread);
     tell_of(thread, copy.record);
     const bool is_held = resume(thread);
     if (is_held && thread->generation == generation) /* or it is another SDK's matter */

@@ -30,26 +30,27 @@ OTELI_COLD void oteli_processing_start(const otel_span *span, const otel_context
 
 /* Whether processors have to do with the end of a span. All of those are unusual, which is asked
  * for every span anyway. */
-static inline bool oteli_processing_knows(const struct oteli_open *open)
+static inline bool oteli_processing_knows(const struct oteli_active_span *active)
 {
-    return open->traits.is_unusual &&
-           (open->traits.bits & (OTELI_IS_PROCESSED | OTELI_IS_ENDING)) != 0;
+    return active->traits.is_unusual &&
+           (active->traits.bits & (OTELI_IS_PROCESSED | OTELI_IS_ENDING)) != 0;
 }
 
 /* Such a span ends, at `end`. If it is not cancelled they are told. Its place, which is now to be
  * recorded and left; or NULL: it ended before, or there is no such place any more, and the state
  * is not held. Until then it is, and the record of a detached span is locked. */
-OTELI_COLD struct oteli_open *oteli_processing_end_local(struct oteli_thread *thread,
-                                                         struct oteli_open *open,
-                                                         otel_span_ref span, uint64_t end);
-OTELI_COLD struct oteli_open *oteli_processing_end_detached(struct oteli_thread *thread,
-                                                            struct oteli_open *open,
-                                                            otel_span_ref span, uint64_t end);
+OTELI_COLD struct oteli_active_span *oteli_processing_end_local(struct oteli_thread *thread,
+                                                                struct oteli_active_span *active,
+                                                                otel_span_ref span, uint64_t end);
+OTELI_COLD struct oteli_active_span *oteli_processing_end_detached(struct oteli_thread *thread,
+                                                                   struct oteli_active_span *active,
+                                                                   otel_span_ref span,
+                                                                   uint64_t end);
 
 /* A span that never started here is recorded (finished_span.c): processors are told that it has
  * ended, and then it goes where ended spans go. Its place is left before they are. False: the state
  * is not held any more. */
-OTELI_COLD bool oteli_processing_record(struct oteli_thread *thread, struct oteli_open *open,
-                                        uint64_t end);
+OTELI_COLD bool oteli_processing_record(struct oteli_thread *thread,
+                                        struct oteli_active_span *active, uint64_t end);
 
 #endif

@@ -12,19 +12,19 @@
 #include <string.h>
 
 /* The open span of a handle, held for one change; NULL: there is none. */
-static struct oteli_open *grab(otel_span_ref span, struct oteli_thread **owner)
+static struct oteli_active_span *grab(otel_span_ref span, struct oteli_thread **owner)
 {
     struct oteli_thread *thread = oteli_self;
     if (OTELI_LIKELY(oteli_ref_place(span.place) == OTELI_PLACE_LOCAL)) {
-        if (!oteli_thread_begin(thread))
+        if (!oteli_thread_enter_call(thread))
             return NULL;
-        struct oteli_open *open = oteli_thread_find(thread, span);
-        if (open == NULL || !oteli_open_records(open)) {
-            oteli_thread_finish(thread);
+        struct oteli_active_span *active = oteli_thread_find(thread, span);
+        if (active == NULL || !oteli_active_records(active)) {
+            oteli_thread_leave_call(thread);
             return NULL;
         }
         *owner = thread;
-        return open;
+        return active;
     }
     if (oteli_ref_place(span.place) != OTELI_PLACE_DETACHED)
         return NULL;
@@ -34,47 +34,48 @@ static struct oteli_open *grab(otel_span_ref span, struct oteli_thread **owner)
             return NULL;                 /* it can only be of before the fork */
         thread = oteli_thread_refresh(); /* for the limits */
     }
-    if (thread == NULL || !oteli_thread_begin(thread))
+    if (thread == NULL || !oteli_thread_enter_call(thread))
         return NULL;
-    struct oteli_open *open = oteli_detached_lock(span);
-    if (open == NULL)
-        oteli_thread_finish(thread);
+    struct oteli_active_span *active = oteli_detached_lock(span);
+    if (active == NULL)
+        oteli_thread_leave_call(thread);
     *owner = thread;
-    return open;
+    return active;
 }
 
 /* The same with a line for the log, which is written when nothing is held any more. */
 static OTELI_COLD void let_go_complaining(otel_span_ref span, struct oteli_thread *owner,
-                                          struct oteli_open *open)
+                                          struct oteli_active_span *active)
 {
-    struct oteli_complaint complaint;
-    oteli_open_take_complaint(open, &complaint);
+    struct oteli_warning warning;
+    oteli_active_take_warning(active, &warning);
     if (oteli_ref_place(span.place) == OTELI_PLACE_DETACHED)
-        oteli_detached_unlock(open);
-    oteli_thread_finish(owner);
-    oteli_complain(&complaint);
+        oteli_detached_unlock(active);
+    oteli_thread_leave_call(owner);
+    oteli_warn_later(&warning);
 }
 
-static inline void let_go(otel_span_ref span, struct oteli_thread *owner, struct oteli_open *open)
+static inline void let_go(otel_span_ref span, struct oteli_thread *owner,
+                          struct oteli_active_span *active)
 {
-    if (OTELI_UNLIKELY(open->unusual.complaint != OTELI_NO_COMPLAINT)) {
-        let_go_complaining(span, owner, open);
+    if (OTELI_UNLIKELY(active->unusual.warning != OTELI_NO_COMPLAINT)) {
+        let_go_complaining(span, owner, active);
         return;
     }
     if (oteli_ref_place(span.place) == OTELI_PLACE_DETACHED)
-        oteli_detached_unlock(open);
-    oteli_thread_finish(owner);
+        oteli_detached_unlock(active);
+    oteli_thread_leave_call(owner);
 }
 
 bool otel_span_is_recording(otel_span span)
 {
     struct oteli_thread *owner;
-    struct oteli_open *open = grab(otel_span_ref_of(&span), &owner);
-    if (open == NULL)
+    struct oteli_active_span *active = grab(otel_span_ref_of(&span), &owner);
+    if (active == NULL)
         return false;
     const bool is_local = oteli_ref_place(span.opaque[3]) == OTELI_PLACE_LOCAL;
-    const uint64_t generation = is_local ? owner->generation : open->generation;
-    let_go(otel_span_ref_of(&span), owner, open);
+    const uint64_t generation = is_local ? owner->generation : active->generation;
+    let_go(otel_span_ref_of(&span), owner, active);
     const uint64_t now = oteli_load_relaxed_64(&oteli_generation);
     return now == generation;
 }
@@ -83,28 +84,28 @@ static OTELI_NOINLINE void set_string_slow(otel_span_ref span, const char *key, 
                                            const char *value, size_t length)
 {
     struct oteli_thread *owner;
-    struct oteli_open *open = grab(span, &owner);
-    if (open == NULL)
+    struct oteli_active_span *active = grab(span, &owner);
+    if (active == NULL)
         return;
-    if (!oteli_set_short_string(open, &owner->limits, key, key_length, value, length)) {
+    if (!oteli_set_short_string(active, &owner->limits, key, key_length, value, length)) {
         const otel_value any = otel_value_string_n(value, value != NULL ? length : 0);
-        oteli_open_set(open, &owner->limits, key, key_length, &any);
+        oteli_active_set(active, &owner->limits, key, key_length, &any);
     }
-    let_go(span, owner, open);
+    let_go(span, owner, active);
 }
 
 static OTELI_NOINLINE void set_int_slow(otel_span_ref span, const char *key, size_t key_length,
                                         int64_t value)
 {
     struct oteli_thread *owner;
-    struct oteli_open *open = grab(span, &owner);
-    if (open == NULL)
+    struct oteli_active_span *active = grab(span, &owner);
+    if (active == NULL)
         return;
-    if (!oteli_set_short_int(open, &owner->limits, key, key_length, value)) {
+    if (!oteli_set_short_int(active, &owner->limits, key, key_length, value)) {
         const otel_value any = otel_value_int(value);
-        oteli_open_set(open, &owner->limits, key, key_length, &any);
+        oteli_active_set(active, &owner->limits, key, key_length, &any);
     }
-    let_go(span, owner, open);
+    let_go(span, owner, active);
 }
 
 /* Whether nothing is under way on a thread that knows the SDK that runs. */
@@ -117,9 +118,9 @@ static inline bool is_ready(const struct oteli_thread *thread)
  * said of it can be written down at once. */
 static inline bool is_current(const struct oteli_thread *thread, otel_span_ref span)
 {
-    const struct oteli_open *open = thread->top;
-    return span.place == open->self.opaque[3] && span.id == open->self.opaque[2] &&
-           oteli_open_records(open);
+    const struct oteli_active_span *active = thread->top;
+    return span.place == active->self.opaque[3] && span.id == active->self.opaque[2] &&
+           oteli_active_records(active);
 }
 
 /* A detached span whose lock is free: as short as it can be. */
@@ -130,13 +131,13 @@ static OTELI_NOINLINE OTELI_HOT void set_string_detached(otel_span_ref span, con
     struct oteli_thread *thread = oteli_self;
     bool done = false;
     if (OTELI_LIKELY(is_ready(thread))) {
-        oteli_thread_hurry(thread);
-        struct oteli_open *locked = oteli_detached_try_lock(span);
+        oteli_thread_mark_busy(thread);
+        struct oteli_active_span *locked = oteli_detached_try_lock(span);
         if (OTELI_LIKELY(locked != NULL)) {
             done = oteli_set_short_string(locked, &thread->limits, key, key_length, value, length);
             oteli_detached_unlock(locked);
         }
-        oteli_thread_finish(thread);
+        oteli_thread_leave_call(thread);
     }
     if (OTELI_UNLIKELY(!done))
         set_string_slow(span, key, key_length, value, length);
@@ -148,13 +149,13 @@ static OTELI_NOINLINE OTELI_HOT void set_int_detached(otel_span_ref span, const 
     struct oteli_thread *thread = oteli_self;
     bool done = false;
     if (OTELI_LIKELY(is_ready(thread))) {
-        oteli_thread_hurry(thread);
-        struct oteli_open *locked = oteli_detached_try_lock(span);
+        oteli_thread_mark_busy(thread);
+        struct oteli_active_span *locked = oteli_detached_try_lock(span);
         if (OTELI_LIKELY(locked != NULL)) {
             done = oteli_set_short_int(locked, &thread->limits, key, key_length, value);
             oteli_detached_unlock(locked);
         }
-        oteli_thread_finish(thread);
+        oteli_thread_leave_call(thread);
     }
     if (OTELI_UNLIKELY(!done))
         set_int_slow(span, key, key_length, value);
@@ -168,10 +169,10 @@ OTELI_HOT void otel_span_set_string_n(otel_span_ref span, const char *key, size_
         set_string_detached(span, key, key_length, value, length);
         return;
     }
-    oteli_thread_hurry(thread);
+    oteli_thread_mark_busy(thread);
     const bool done =
         oteli_set_short_string(thread->top, &thread->limits, key, key_length, value, length);
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     if (OTELI_UNLIKELY(!done))
         set_string_slow(span, key, key_length, value, length);
 }
@@ -184,9 +185,9 @@ OTELI_HOT void otel_span_set_int_n(otel_span_ref span, const char *key, size_t k
         set_int_detached(span, key, key_length, value);
         return;
     }
-    oteli_thread_hurry(thread);
+    oteli_thread_mark_busy(thread);
     const bool done = oteli_set_short_int(thread->top, &thread->limits, key, key_length, value);
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     if (OTELI_UNLIKELY(!done))
         set_int_slow(span, key, key_length, value);
 }
@@ -195,11 +196,11 @@ void otel_span_set_value_n(otel_span_ref span, const char *key, size_t key_lengt
                            const otel_value *value)
 {
     struct oteli_thread *owner;
-    struct oteli_open *open = value != NULL ? grab(span, &owner) : NULL;
-    if (open == NULL)
+    struct oteli_active_span *active = value != NULL ? grab(span, &owner) : NULL;
+    if (active == NULL)
         return;
-    oteli_open_set(open, &owner->limits, key, key_length, value);
-    let_go(span, owner, open);
+    oteli_active_set(active, &owner->limits, key, key_length, value);
+    let_go(span, owner, active);
 }
 
 void otel_span_set_double_n(otel_span_ref span, const char *key, size_t key_length, double value)
@@ -218,13 +219,13 @@ void otel_span_add_event_at(otel_span span, const char *name, uint64_t time_ns,
                             const otel_attribute *attributes, size_t count)
 {
     struct oteli_thread *owner;
-    struct oteli_open *open = grab(otel_span_ref_of(&span), &owner);
-    if (open == NULL)
+    struct oteli_active_span *active = grab(otel_span_ref_of(&span), &owner);
+    if (active == NULL)
         return;
     const uint64_t time =
         time_ns != 0 ? time_ns & ~OTELI_TICKS_BIT : oteli_ticks() | OTELI_TICKS_BIT;
-    oteli_open_add_event(open, &owner->limits, name, time, attributes, count);
-    let_go(otel_span_ref_of(&span), owner, open);
+    oteli_active_add_event(active, &owner->limits, name, time, attributes, count);
+    let_go(otel_span_ref_of(&span), owner, active);
 }
 
 void otel_span_record_exception(otel_span span, const char *type, const char *message,
@@ -259,29 +260,29 @@ void otel_span_record_exception(otel_span span, const char *type, const char *me
 void otel_span_add_link(otel_span span, const otel_link *link)
 {
     struct oteli_thread *owner;
-    struct oteli_open *open = link != NULL ? grab(otel_span_ref_of(&span), &owner) : NULL;
-    if (open == NULL)
+    struct oteli_active_span *active = link != NULL ? grab(otel_span_ref_of(&span), &owner) : NULL;
+    if (active == NULL)
         return;
-    oteli_open_add_link(open, &owner->limits, link);
-    let_go(otel_span_ref_of(&span), owner, open);
+    oteli_active_add_link(active, &owner->limits, link);
+    let_go(otel_span_ref_of(&span), owner, active);
 }
 
 void otel_span_set_status(otel_span span, otel_span_status status, const char *description)
 {
     struct oteli_thread *owner;
-    struct oteli_open *open = grab(otel_span_ref_of(&span), &owner);
-    if (open == NULL)
+    struct oteli_active_span *active = grab(otel_span_ref_of(&span), &owner);
+    if (active == NULL)
         return;
-    oteli_open_set_status(open, status, description);
-    let_go(otel_span_ref_of(&span), owner, open);
+    oteli_active_set_status(active, status, description);
+    let_go(otel_span_ref_of(&span), owner, active);
 }
 
 void otel_span_update_name(otel_span span, const char *name)
 {
     struct oteli_thread *owner;
-    struct oteli_open *open = grab(otel_span_ref_of(&span), &owner);
-    if (open == NULL)
+    struct oteli_active_span *active = grab(otel_span_ref_of(&span), &owner);
+    if (active == NULL)
         return;
-    oteli_open_set_long_name(open, name != NULL ? name : "", name != NULL ? strlen(name) : 0);
-    let_go(otel_span_ref_of(&span), owner, open);
+    oteli_active_set_long_name(active, name != NULL ? name : "", name != NULL ? strlen(name) : 0);
+    let_go(otel_span_ref_of(&span), owner, active);
 }

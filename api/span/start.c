@@ -23,7 +23,7 @@
 #include "common/clock/counter.h"
 
 /* Fill in a place for a span of any kind. */
-static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_open *open,
+static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_active_span *active,
                                   otel_tracer *tracer, const char *name, size_t name_length,
                                   const otel_span *parent, const otel_span_options *options,
                                   struct oteli_identity *made)
@@ -34,21 +34,21 @@ static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_open
     struct oteli_sampling about = {(const uint8_t *)&made->trace_id, parent, name, name_length,
                                    options};
     const bool sampled = oteli_span_is_sampled(thread, parent, &about);
-    made->ref |= oteli_open_place_ref(open) | (sampled ? OTELI_SAMPLED_AND_RECORDING : 0);
+    made->ref |= oteli_active_place_ref(active) | (sampled ? OTELI_SAMPLED_AND_RECORDING : 0);
     oteli_span_set_shape(
-        open, oteli_span_epoch_under(thread, parent), name_length,
+        active, oteli_span_epoch_under(thread, parent), name_length,
         oteli_span_wire_flags_of(made->ref, parent_id != 0 ? parent->opaque[3] : 0),
         OTEL_SPAN_KIND_INTERNAL + 1);
-    oteli_span_set_origin(open, tracer, parent_id);
-    oteli_open_no_attributes(open);
+    oteli_span_set_origin(active, tracer, parent_id);
+    oteli_active_no_attributes(active);
     if (OTELI_UNLIKELY(oteli_span_is_special(thread, parent, options)))
-        oteli_span_inherit(thread, open, parent, options, made);
+        oteli_span_inherit(thread, active, parent, options, made);
     if (!sampled) {
         oteli_span_count(thread->counts.unsampled, parent);
         return;
     }
     oteli_span_count(thread->counts.recorded, parent);
-    oteli_span_fill_in(thread, open, name, name_length, options);
+    oteli_span_fill_in(thread, active, name, name_length, options);
 }
 
 /* Without an SDK: the parent goes on as it is, so that propagation passes through. */
@@ -77,19 +77,20 @@ static void refuse_reentrant(otel_span *span, struct oteli_thread *thread,
 
 /* A place that repeats a parent, which records nothing: it is a member of whatever the parent is
  * one of, so that its children are. */
-static void repeat(struct oteli_thread *thread, struct oteli_open *open, otel_span *span,
+static void repeat(struct oteli_thread *thread, struct oteli_active_span *active, otel_span *span,
                    const otel_span *parent)
 {
     uint64_t *const ref = &span->opaque[3];
     const uint32_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(*ref));
     *ref &= ~(OTELI_REF_SLOT | OTELI_REF_TRACESTATE);
-    *ref |= (oteli_open_place_ref(open) & ~OTELI_REF_VALID) | oteli_ref_of_tracestate(tracestate);
-    open->traits = (struct oteli_traits){.is_unusual = tracestate != 0};
-    open->epoch = oteli_epoch_under(thread, parent);
-    open->hold = 0;
+    *ref |=
+        (oteli_active_place_ref(active) & ~OTELI_REF_VALID) | oteli_ref_of_tracestate(tracestate);
+    active->traits = (struct oteli_traits){.is_unusual = tracestate != 0};
+    active->epoch = oteli_epoch_under(thread, parent);
+    active->hold = 0;
     if (oteli_thread_fits(thread) && !oteli_ref_is_remote(*ref))
-        oteli_hold_inherit(thread, open, parent, NULL, span->opaque, ref);
-    open->self = *span;
+        oteli_hold_inherit(thread, active, parent, NULL, span->opaque, ref);
+    active->self = *span;
 }
 
 /* The context of the options if it has to become current with the span: its baggage or values are
@@ -111,18 +112,18 @@ static void enter_nothing(otel_span *span, const otel_span_options *options)
         (!oteli_span_is_valid(span) && put == NULL))
         return;
     struct oteli_thread *thread = oteli_thread_own();
-    if (thread == NULL || !oteli_thread_begin(thread))
+    if (thread == NULL || !oteli_thread_enter_call(thread))
         return;
     if (oteli_thread_has_room(thread, put != NULL ? 2 : 1)) {
         oteli_store_relaxed_32(&otel_is_in_use_, 1);
         if (put != NULL)
             oteli_context_put(thread, put);
-        struct oteli_open *open = thread->top + 1;
-        repeat(thread, open, span, &options->parent->span);
-        open->traits.is_unusual |= put != NULL; /* its end takes the context away */
-        oteli_thread_push(thread, open);
+        struct oteli_active_span *active = thread->top + 1;
+        repeat(thread, active, span, &options->parent->span);
+        active->traits.is_unusual |= put != NULL; /* its end takes the context away */
+        oteli_thread_push(thread, active);
     }
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
 }
 
 /* --- the long way: where the program decides about spans, or has processors --- */
@@ -131,7 +132,7 @@ static void enter_nothing(otel_span *span, const otel_span_options *options)
 static void make_trace_id(struct oteli_thread *thread, struct oteli_identity *made)
 {
     uint64_t trace_id[2];
-    if (!oteli_roundabout_trace_id(thread, trace_id))
+    if (!oteli_custom_trace_id(thread, trace_id))
         return;
     made->trace_id = oteli_half_load(trace_id);
     if (!thread->program.ids_are_random)
@@ -147,40 +148,40 @@ static uint64_t bits_of(otel_sampling_decision decision)
 }
 
 /* What the judge has said, and what follows from it. */
-static void open_judged(struct oteli_thread *thread, struct oteli_open *open,
-                        const otel_span *parent, const struct oteli_sampling *about,
-                        const otel_sampling_result *result, struct oteli_identity *made)
+static void open_with_result(struct oteli_thread *thread, struct oteli_active_span *active,
+                             const otel_span *parent, const struct oteli_sampling *about,
+                             const otel_sampling_result *result, struct oteli_identity *made)
 {
     const otel_span_options *options = about->options;
-    oteli_span_inherit(thread, open, parent, options, made);
+    oteli_span_inherit(thread, active, parent, options, made);
     if (result->has_tracestate)
-        oteli_roundabout_tracestate(open, result, about->trace_id, &made->ref);
+        oteli_custom_tracestate(active, result, about->trace_id, &made->ref);
     const bool is_sampled_too = (made->ref & OTELI_REF_SAMPLED) != 0;
     if (!is_sampled_too)
-        open->traits.wire_flags &= ~(uint32_t)OTEL_TRACE_FLAG_SAMPLED;
+        active->traits.wire_flags &= ~(uint32_t)OTEL_TRACE_FLAG_SAMPLED;
     oteli_span_count(is_sampled_too ? thread->counts.recorded : thread->counts.unsampled, parent);
     if ((made->ref & OTEL_SPAN_IS_RECORDING_) == 0)
         return;
     if (!is_sampled_too)
         oteli_span_count(thread->counts.record_only, parent);
     if (!is_sampled_too || oteli_processing_is_wanted(thread))
-        open->traits.is_unusual = true;
+        active->traits.is_unusual = true;
     if (!is_sampled_too)
-        open->traits.bits |= OTELI_RECORD_ONLY;
+        active->traits.bits |= OTELI_RECORD_ONLY;
     if (oteli_processing_is_wanted(thread))
-        open->traits.bits |= OTELI_IS_PROCESSED;
-    oteli_span_fill_in(thread, open, about->name, about->name_length, options);
+        active->traits.bits |= OTELI_IS_PROCESSED;
+    oteli_span_fill_in(thread, active, about->name, about->name_length, options);
     if (result->attribute_count != 0) {
-        oteli_open_set_many(open, &thread->limits, result->attributes, result->attribute_count);
-        oteli_span_complain(open);
+        oteli_active_set_many(active, &thread->limits, result->attributes, result->attribute_count);
+        oteli_span_warn(active);
     }
 }
 
 /* open_any in the specification's order: the trace id, the sampler, the span id, the span. */
-static void open_roundabout(struct oteli_thread *thread, struct oteli_open *open,
-                            otel_tracer *tracer, const char *name, size_t name_length,
-                            const otel_span *parent, const otel_span_options *options,
-                            struct oteli_identity *made)
+static void open_custom(struct oteli_thread *thread, struct oteli_active_span *active,
+                        otel_tracer *tracer, const char *name, size_t name_length,
+                        const otel_span *parent, const otel_span_options *options,
+                        struct oteli_identity *made)
 {
     const uint64_t parent_id = oteli_parent_id(parent);
     const uint64_t parent_ref = parent->opaque[3];
@@ -190,33 +191,34 @@ static void open_roundabout(struct oteli_thread *thread, struct oteli_open *open
         make_trace_id(thread, made);
     const struct oteli_sampling_question question = {
         .about = {(const uint8_t *)&made->trace_id, parent, name, name_length, options},
-        .context = oteli_roundabout_context(thread, parent, options),
+        .context = oteli_custom_context(thread, parent, options),
         .parent_kind = (uint8_t)(parent->opaque[2] != 0 ? oteli_span_kind_of_parent(parent_ref)
                                                         : OTELI_PARENT_NONE),
         .is_random = (made->ref & OTELI_REF_RANDOM) != 0};
     otel_sampling_result result;
-    oteli_roundabout_ask(thread, &question, &result);
+    oteli_custom_ask(thread, &question, &result);
     if (thread->program.makes_ids)
-        (void)oteli_roundabout_span_id(thread, &made->span_id);
-    made->ref |= oteli_open_place_ref(open) | bits_of(result.decision);
-    oteli_span_set_shape(open, oteli_span_epoch_under(thread, parent), name_length,
+        (void)oteli_custom_span_id(thread, &made->span_id);
+    made->ref |= oteli_active_place_ref(active) | bits_of(result.decision);
+    oteli_span_set_shape(active, oteli_span_epoch_under(thread, parent), name_length,
                          oteli_span_wire_flags_of(made->ref, parent_id != 0 ? parent_ref : 0),
                          OTEL_SPAN_KIND_INTERNAL + 1);
-    oteli_span_set_origin(open, tracer, parent_id);
-    oteli_open_no_attributes(open);
-    open_judged(thread, open, parent, &question.about, &result, made);
+    oteli_span_set_origin(active, tracer, parent_id);
+    oteli_active_no_attributes(active);
+    open_with_result(thread, active, parent, &question.about, &result, made);
 }
 
 /* Open one in the way that this thread's spans go. */
-static OTELI_INLINE void open_either_way(struct oteli_thread *thread, struct oteli_open *open,
-                                         otel_tracer *tracer, const char *name, size_t name_length,
+static OTELI_INLINE void open_either_way(struct oteli_thread *thread,
+                                         struct oteli_active_span *active, otel_tracer *tracer,
+                                         const char *name, size_t name_length,
                                          const otel_span *parent, const otel_span_options *options,
-                                         bool is_roundabout, struct oteli_identity *made)
+                                         bool has_callbacks, struct oteli_identity *made)
 {
-    if (OTELI_UNLIKELY(is_roundabout))
-        open_roundabout(thread, open, tracer, name, name_length, parent, options, made);
+    if (OTELI_UNLIKELY(has_callbacks))
+        open_custom(thread, active, tracer, name, name_length, parent, options, made);
     else
-        open_any(thread, open, tracer, name, name_length, parent, options, made);
+        open_any(thread, active, tracer, name, name_length, parent, options, made);
 }
 
 /* --- any way --- */
@@ -249,7 +251,7 @@ static OTELI_INLINE struct oteli_thread *begin(otel_span *span, const otel_trace
         without(span, options);
         return NULL;
     }
-    if (OTELI_LIKELY(oteli_thread_begin(thread)))
+    if (OTELI_LIKELY(oteli_thread_enter_call(thread)))
         return thread;
     refuse_reentrant(span, thread, options);
     return NULL;
@@ -261,7 +263,7 @@ static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const
     struct oteli_thread *const thread = begin(span, tracer, options, enter_nothing);
     if (thread == NULL)
         return;
-    const bool is_roundabout = thread->is_roundabout;
+    const bool has_callbacks = thread->has_callbacks;
     otel_context context = {0};
     const otel_context *put = context_to_put(thread, options);
     if (!oteli_thread_has_room(thread, put != NULL ? 2 : 1)) {
@@ -269,20 +271,20 @@ static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const
     } else {
         if (put != NULL)
             oteli_context_put(thread, put);
-        struct oteli_open *open = thread->top + 1;
+        struct oteli_active_span *active = thread->top + 1;
         struct oteli_identity made;
         const otel_span *parent = oteli_span_parent_of(thread, options, true);
-        if (OTELI_UNLIKELY(is_roundabout))
-            context = oteli_roundabout_context(thread, parent, options);
-        open_either_way(thread, open, tracer, name, name_length, parent, options, is_roundabout,
+        if (OTELI_UNLIKELY(has_callbacks))
+            context = oteli_custom_context(thread, parent, options);
+        open_either_way(thread, active, tracer, name, name_length, parent, options, has_callbacks,
                         &made);
         oteli_span_store_identity(span, &made);
-        oteli_span_store_identity(&open->self, &made);
-        open->traits.is_unusual |= put != NULL; /* its end takes the context away */
-        oteli_thread_push(thread, open);
+        oteli_span_store_identity(&active->self, &made);
+        active->traits.is_unusual |= put != NULL; /* its end takes the context away */
+        oteli_thread_push(thread, active);
     }
-    oteli_thread_finish(thread);
-    if (OTELI_UNLIKELY(is_roundabout))
+    oteli_thread_leave_call(thread);
+    if (OTELI_UNLIKELY(has_callbacks))
         oteli_processing_start(span, &context);
 }
 
@@ -308,7 +310,7 @@ static OTELI_NOINLINE void enter_slow(otel_span *span, otel_tracer *tracer, cons
 /* What the sampler says to a child of this parent; where that is remote, or has something to hand
  * on that must be looked up, something that is not simple. */
 static OTELI_INLINE unsigned decision_under(const struct oteli_thread *thread,
-                                            const struct oteli_open *parent)
+                                            const struct oteli_active_span *parent)
 {
     if (parent->self.opaque[2] == 0)
         return thread->decide[OTELI_PARENT_NONE];
@@ -318,12 +320,12 @@ static OTELI_INLINE unsigned decision_under(const struct oteli_thread *thread,
     case 0:
         return thread->decide[OTELI_PARENT_LOCAL_UNSAMPLED];
     default:
-        return OTELI_DECIDE_SAMPLE_AND_HOLD;
+        return OTELI_DECIDE_SLOW_PATH;
     }
 }
 
 /* Most parents: nothing is to be handed on but that they are sampled, of a random trace id. */
-static OTELI_INLINE bool is_usual(const struct oteli_open *parent)
+static OTELI_INLINE bool is_usual(const struct oteli_active_span *parent)
 {
     const uint64_t asked =
         OTELI_REF_SPECIAL | OTELI_REF_REMOTE | OTELI_REF_SAMPLED | OTELI_REF_INHERITED;
@@ -335,103 +337,105 @@ static OTELI_NOINLINE void let_go_and_enter(otel_span *span, otel_tracer *tracer
                                             size_t name_length, const otel_span_options *options,
                                             struct oteli_thread *thread)
 {
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     enter_slow(span, tracer, name, name_length, options);
 }
 
 /* The last of entering a span that is not sampled. */
 static OTELI_INLINE void show_unsampled(otel_span *span, struct oteli_thread *thread,
-                                        struct oteli_open *open, uint32_t epoch,
+                                        struct oteli_active_span *active, uint32_t epoch,
                                         const struct oteli_identity *made, uint64_t generation)
 {
-    open->epoch = epoch;
-    open->shape[1] = 0; /* no traits */
+    active->epoch = epoch;
+    active->shape[1] = 0; /* no traits */
     oteli_span_store_identity(span, made);
-    oteli_span_store_identity(&open->self, made);
-    oteli_thread_raise(thread, open, &open->record);
-    oteli_thread_finish_as(thread, generation);
+    oteli_span_store_identity(&active->self, made);
+    oteli_thread_raise(thread, active, &active->record);
+    oteli_thread_leave_call_as(thread, generation);
 }
 
 /* A root that does not record: ids, so that its children know that it was not sampled. The span
  * id is made of the trace id: the two are seen as a context only. */
 static OTELI_INLINE void enter_unsampled_root(otel_span *span, struct oteli_thread *thread,
-                                              struct oteli_open *open, uint64_t generation)
+                                              struct oteli_active_span *active, uint64_t generation)
 {
     struct oteli_identity made;
     uint64_t second;
     const uint64_t first = oteli_random_pair(&thread->random, &second);
     made.trace_id = (oteli_half){first, second};
     made.span_id = oteli_random_not_zero(first ^ (second << 32 | second >> 32));
-    made.ref = open->usual_ref & ~OTELI_SAMPLED_AND_RECORDING;
+    made.ref = active->usual_ref & ~OTELI_SAMPLED_AND_RECORDING;
     oteli_count(&thread->counts.unsampled[OTELI_ORIGIN_NONE], 1);
-    show_unsampled(span, thread, open, oteli_clock_epoch(), &made, generation);
+    show_unsampled(span, thread, active, oteli_clock_epoch(), &made, generation);
 }
 
 static OTELI_INLINE void enter_unsampled_child(otel_span *span, struct oteli_thread *thread,
-                                               struct oteli_open *open)
+                                               struct oteli_active_span *active)
 {
-    const struct oteli_open *parent = open - 1;
+    const struct oteli_active_span *parent = active - 1;
     struct oteli_identity made;
     made.trace_id = oteli_half_load(parent->self.opaque);
     made.span_id = oteli_random_id(&thread->random);
-    made.ref = oteli_open_place_ref(open) | (parent->self.opaque[3] & OTELI_REF_INHERITED);
+    made.ref = oteli_active_place_ref(active) | (parent->self.opaque[3] & OTELI_REF_INHERITED);
     oteli_count(&thread->counts.unsampled[OTELI_ORIGIN_LOCAL], 1);
-    show_unsampled(span, thread, open, parent->epoch, &made, thread->generation);
+    show_unsampled(span, thread, active, parent->epoch, &made, thread->generation);
 }
 
 /* Its name, and what most spans have of an epoch, of this kind. */
-static OTELI_INLINE void set_usual_shape(struct oteli_open *open, uint32_t epoch,
+static OTELI_INLINE void set_usual_shape(struct oteli_active_span *active, uint32_t epoch,
                                          size_t name_length, uint8_t wire_kind)
 {
     const uint64_t first = oteli_word_of(epoch, name_length);
     uint64_t traits;
     memcpy(&traits, &oteli_usual_traits[wire_kind], sizeof traits);
-    oteli_half_store(open->shape, (oteli_half){first, traits});
+    oteli_half_store(active->shape, (oteli_half){first, traits});
 }
 
 /* A sampled child of a parent, or a root; its name is in its place. */
-static OTELI_INLINE void open_fast(struct oteli_thread *thread, struct oteli_open *open,
-                                   const struct oteli_open *parent, otel_tracer *tracer,
+static OTELI_INLINE void open_fast(struct oteli_thread *thread, struct oteli_active_span *active,
+                                   const struct oteli_active_span *parent, otel_tracer *tracer,
                                    size_t name_length, uint8_t wire_kind,
                                    struct oteli_identity *made)
 {
     if (parent->self.opaque[2] == 0) {
-        oteli_span_set_origin(open, tracer, 0);
-        set_usual_shape(open, oteli_clock_epoch(), name_length, wire_kind);
+        oteli_span_set_origin(active, tracer, 0);
+        set_usual_shape(active, oteli_clock_epoch(), name_length, wire_kind);
         oteli_count(&thread->counts.recorded[OTELI_ORIGIN_NONE], 1);
         __atomic_signal_fence(__ATOMIC_SEQ_CST); /* what is written now needs no register below */
         uint64_t second;
         const uint64_t first = oteli_random_pair_and_id(&thread->random, &second, &made->span_id);
         made->trace_id = (oteli_half){first, second};
     } else {
-        oteli_span_set_origin(open, tracer, parent->self.opaque[2]);
-        set_usual_shape(open, parent->epoch, name_length, wire_kind);
+        oteli_span_set_origin(active, tracer, parent->self.opaque[2]);
+        set_usual_shape(active, parent->epoch, name_length, wire_kind);
         oteli_count(&thread->counts.recorded[OTELI_ORIGIN_LOCAL], 1);
         __atomic_signal_fence(__ATOMIC_SEQ_CST); /* likewise */
         made->trace_id = oteli_half_load(parent->self.opaque);
         made->span_id = oteli_random_id(&thread->random);
     }
-    made->ref = open->usual_ref;
+    made->ref = active->usual_ref;
 }
 
 /* What is not usual of its parent, and need not be looked up. */
-static OTELI_INLINE void inherit_fast(struct oteli_open *open, const struct oteli_open *parent,
+static OTELI_INLINE void inherit_fast(struct oteli_active_span *active,
+                                      const struct oteli_active_span *parent,
                                       struct oteli_identity *made)
 {
     const uint64_t parent_ref = parent->self.opaque[3];
     made->ref = (made->ref & ~OTELI_REF_INHERITED) | (parent_ref & OTELI_REF_INHERITED);
-    open->traits.wire_flags = oteli_span_wire_flags_of(parent_ref, 0);
+    active->traits.wire_flags = oteli_span_wire_flags_of(parent_ref, 0);
 }
 
 /* Show it: the last of entering. */
 static OTELI_INLINE void show_fast(otel_span *span, struct oteli_thread *thread,
-                                   struct oteli_open *open, const struct oteli_identity *made)
+                                   struct oteli_active_span *active,
+                                   const struct oteli_identity *made)
 {
     oteli_span_store_identity(span, made);
-    oteli_span_store_identity(&open->self, made);
-    open->start = oteli_counter();
-    oteli_thread_raise(thread, open, &open->record);
-    oteli_thread_finish(thread);
+    oteli_span_store_identity(&active->self, made);
+    active->start = oteli_counter();
+    oteli_thread_raise(thread, active, &active->record);
+    oteli_thread_leave_call(thread);
 }
 
 /* The fast way where the parent is not usual, or spans under it are not sampled. The state is
@@ -441,24 +445,24 @@ static OTELI_NOINLINE OTELI_HOT void enter_child(otel_span *span, otel_tracer *t
                                                  const otel_span_options *options,
                                                  struct oteli_thread *thread)
 {
-    struct oteli_open *open = thread->top + 1;
-    const struct oteli_open *parent = open - 1;
+    struct oteli_active_span *active = thread->top + 1;
+    const struct oteli_active_span *parent = active - 1;
     const unsigned decision = decision_under(thread, parent);
     if (decision == OTELI_DECIDE_DROP) {
-        enter_unsampled_child(span, thread, open);
+        enter_unsampled_child(span, thread, active);
         return;
     }
     if (OTELI_UNLIKELY(decision != OTELI_DECIDE_SAMPLE) ||
-        OTELI_UNLIKELY(!oteli_span_set_short_name(open, name, name_length))) {
+        OTELI_UNLIKELY(!oteli_span_set_short_name(active, name, name_length))) {
         let_go_and_enter(span, tracer, name, name_length, options, thread);
         return;
     }
     const uint8_t wire_kind =
         (uint8_t)((options != NULL ? options->kind : OTEL_SPAN_KIND_INTERNAL) + 1);
     struct oteli_identity made;
-    open_fast(thread, open, parent, tracer, name_length, wire_kind, &made);
-    inherit_fast(open, parent, &made);
-    show_fast(span, thread, open, &made);
+    open_fast(thread, active, parent, tracer, name_length, wire_kind, &made);
+    inherit_fast(active, parent, &made);
+    show_fast(span, thread, active, &made);
 }
 
 /* The fast way itself. `options` say at most the kind. */
@@ -473,19 +477,19 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
         enter_slow(span, tracer, name, name_length, options);
         return;
     }
-    oteli_thread_hurry(thread);
-    struct oteli_open *open = thread->top;
-    if (OTELI_UNLIKELY(open == thread->last)) {
+    oteli_thread_mark_busy(thread);
+    struct oteli_active_span *active = thread->top;
+    if (OTELI_UNLIKELY(active == thread->last)) {
         let_go_and_enter(span, tracer, name, name_length, options, thread);
         return;
     }
-    open++;
-    OTELI_OPAQUE(open); /* one register for both places */
-    const struct oteli_open *parent = open - 1;
+    active++;
+    OTELI_OPAQUE(active); /* one register for both places */
+    const struct oteli_active_span *parent = active - 1;
     if (parent->self.opaque[2] == 0) {
         if (OTELI_UNLIKELY(thread->decide[OTELI_PARENT_NONE] != OTELI_DECIDE_SAMPLE)) {
             if (thread->decide[OTELI_PARENT_NONE] == OTELI_DECIDE_DROP)
-                enter_unsampled_root(span, thread, open, generation);
+                enter_unsampled_root(span, thread, active, generation);
             else
                 let_go_and_enter(span, tracer, name, name_length, options, thread);
             return;
@@ -495,13 +499,13 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
         enter_child(span, tracer, name, name_length, options, thread);
         return;
     }
-    if (OTELI_UNLIKELY(!oteli_span_set_short_name(open, name, name_length))) {
+    if (OTELI_UNLIKELY(!oteli_span_set_short_name(active, name, name_length))) {
         let_go_and_enter(span, tracer, name, name_length, options, thread);
         return;
     }
     struct oteli_identity made;
-    open_fast(thread, open, parent, tracer, name_length, wire_kind, &made);
-    show_fast(span, thread, open, &made);
+    open_fast(thread, active, parent, tracer, name_length, wire_kind, &made);
+    show_fast(span, thread, active, &made);
 }
 
 /* Options that say nothing but the kind. */
@@ -533,17 +537,18 @@ OTELI_HOT void otel_span_enter_into(otel_span *span, otel_tracer *tracer, const 
 
 /* A detached span is there, for others to find. */
 static OTELI_INLINE void publish(otel_span *span, struct oteli_thread *thread,
-                                 struct oteli_open *open, const struct oteli_identity *made)
+                                 struct oteli_active_span *active,
+                                 const struct oteli_identity *made)
 {
     oteli_span_store_identity(span, made);
     if ((made->ref & OTEL_SPAN_IS_RECORDING_) != 0) {
-        open->generation = thread->generation;
-        oteli_detached_publish(open, span);
+        active->generation = thread->generation;
+        oteli_detached_publish(active, span);
     } else {
         /* Nothing will ever be set or ended: the ids in the handle are the span. */
         span->opaque[3] &= ~OTEL_SPAN_IS_OPEN_;
         oteli_tracestate_release(oteli_ref_tracestate(span->opaque[3]));
-        oteli_detached_give(thread, open);
+        oteli_detached_give(thread, active);
     }
 }
 
@@ -553,22 +558,22 @@ static OTELI_NOINLINE void start_any(otel_span *span, otel_tracer *tracer, const
     struct oteli_thread *const thread = begin(span, tracer, options, start_nothing);
     if (thread == NULL)
         return;
-    const bool is_roundabout = thread->is_roundabout;
+    const bool has_callbacks = thread->has_callbacks;
     otel_context context = {0};
-    struct oteli_open *open = oteli_detached_take(thread);
-    if (OTELI_LIKELY(open != NULL)) {
+    struct oteli_active_span *active = oteli_detached_take(thread);
+    if (OTELI_LIKELY(active != NULL)) {
         struct oteli_identity made;
         const otel_span *parent = oteli_span_parent_of(thread, options, false);
-        if (OTELI_UNLIKELY(is_roundabout))
-            context = oteli_roundabout_context(thread, parent, options);
-        open_either_way(thread, open, tracer, name, name_length, parent, options, is_roundabout,
+        if (OTELI_UNLIKELY(has_callbacks))
+            context = oteli_custom_context(thread, parent, options);
+        open_either_way(thread, active, tracer, name, name_length, parent, options, has_callbacks,
                         &made);
-        publish(span, thread, open, &made);
+        publish(span, thread, active, &made);
     } else {
         refuse(span, thread, options);
     }
-    oteli_thread_finish(thread);
-    if (OTELI_UNLIKELY(is_roundabout))
+    oteli_thread_leave_call(thread);
+    if (OTELI_UNLIKELY(has_callbacks))
         oteli_processing_start(span, &context);
 }
 
@@ -599,26 +604,26 @@ static OTELI_INLINE bool start_fast(otel_span *span, otel_tracer *tracer, const 
     struct oteli_thread *thread = oteli_self;
     if (OTELI_UNLIKELY(thread->fast != oteli_load_relaxed_64(&oteli_fast_generation)))
         return false;
-    oteli_thread_hurry(thread);
-    const struct oteli_open *parent = thread->top;
+    oteli_thread_mark_busy(thread);
+    const struct oteli_active_span *parent = thread->top;
     const uint32_t count = thread->detached_count;
     if (OTELI_UNLIKELY(count == 0 || decision_under(thread, parent) != OTELI_DECIDE_SAMPLE)) {
-        oteli_thread_finish(thread);
+        oteli_thread_leave_call(thread);
         return false;
     }
-    struct oteli_open *open = thread->detached[count - 1];
-    const bool is_short = oteli_span_set_short_name(open, name, name_length);
+    struct oteli_active_span *active = thread->detached[count - 1];
+    const bool is_short = oteli_span_set_short_name(active, name, name_length);
     if (OTELI_LIKELY(is_short)) {
         struct oteli_identity made;
         thread->detached_count--;
-        open_fast(thread, open, parent, tracer, name_length, OTEL_SPAN_KIND_INTERNAL + 1, &made);
-        oteli_open_no_attributes(open);
+        open_fast(thread, active, parent, tracer, name_length, OTEL_SPAN_KIND_INTERNAL + 1, &made);
+        oteli_active_no_attributes(active);
         if (parent->self.opaque[2] != 0)
-            inherit_fast(open, parent, &made);
-        open->start = oteli_counter();
-        publish(span, thread, open, &made);
+            inherit_fast(active, parent, &made);
+        active->start = oteli_counter();
+        publish(span, thread, active, &made);
     }
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     return is_short;
 }
 

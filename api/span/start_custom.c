@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-otel_context oteli_roundabout_context(const struct oteli_thread *thread, const otel_span *parent,
-                                      const otel_span_options *options)
+otel_context oteli_custom_context(const struct oteli_thread *thread, const otel_span *parent,
+                                  const otel_span_options *options)
 {
     otel_context context = {*parent, NULL, 0};
     context.span.opaque[3] &= ~OTELI_REF_OF_STACK;
@@ -32,7 +32,7 @@ static bool has_made(struct oteli_thread *thread, uint64_t *trace_id, uint64_t *
     return is_made;
 }
 
-bool oteli_roundabout_trace_id(struct oteli_thread *thread, uint64_t trace_id[2])
+bool oteli_custom_trace_id(struct oteli_thread *thread, uint64_t trace_id[2])
 {
     uint64_t made[2] = {0, 0};
     if (!has_made(thread, made, NULL))
@@ -41,7 +41,7 @@ bool oteli_roundabout_trace_id(struct oteli_thread *thread, uint64_t trace_id[2]
     return true;
 }
 
-bool oteli_roundabout_span_id(struct oteli_thread *thread, uint64_t *span_id)
+bool oteli_custom_span_id(struct oteli_thread *thread, uint64_t *span_id)
 {
     uint64_t made = 0;
     if (!has_made(thread, NULL, &made))
@@ -50,9 +50,8 @@ bool oteli_roundabout_span_id(struct oteli_thread *thread, uint64_t *span_id)
     return true;
 }
 
-void oteli_roundabout_ask(struct oteli_thread *thread,
-                          const struct oteli_sampling_question *question,
-                          otel_sampling_result *result)
+void oteli_custom_ask(struct oteli_thread *thread, const struct oteli_sampling_question *question,
+                      otel_sampling_result *result)
 {
     result->decision = OTEL_SAMPLING_DROP;
     result->attributes = NULL;
@@ -64,8 +63,8 @@ void oteli_roundabout_ask(struct oteli_thread *thread,
     oteli_sdk_return(thread);
 }
 
-void oteli_roundabout_tracestate(struct oteli_open *open, const otel_sampling_result *result,
-                                 const uint8_t trace_id[16], uint64_t *ref)
+void oteli_custom_tracestate(struct oteli_active_span *active, const otel_sampling_result *result,
+                             const uint8_t trace_id[16], uint64_t *ref)
 {
     const size_t length = strnlen(result->tracestate, sizeof result->tracestate);
     const uint32_t reference = oteli_tracestate_make(result->tracestate, length, trace_id);
@@ -74,5 +73,5 @@ void oteli_roundabout_tracestate(struct oteli_open *open, const otel_sampling_re
     const uint32_t kept = oteli_tracestate_retain(reference);
     oteli_tracestate_release(oteli_ref_tracestate(*ref));
     *ref = (*ref & ~OTELI_REF_TRACESTATE) | oteli_ref_of_tracestate(kept);
-    open->traits.is_unusual |= kept != 0;
+    active->traits.is_unusual |= kept != 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/span/start_custom.h - what the program is asked when a span starts, where
- * program.is_roundabout says that it has to be: its ids, its sampler; and the context that all of
+ * program.has_callbacks says that it has to be: its ids, its sampler; and the context that all of
  * them are shown.
  *
  * App threads, the state being held: what they start themselves is refused. */
@@ -11,20 +11,19 @@
 #include "api/thread/thread_state.h"
 
 /* The context that a span with these options starts in. */
-otel_context oteli_roundabout_context(const struct oteli_thread *thread, const otel_span *parent,
-                                      const otel_span_options *options);
+otel_context oteli_custom_context(const struct oteli_thread *thread, const otel_span *parent,
+                                  const otel_span_options *options);
 
 /* An id, asked for twice at most. False: it was zero both times, and nothing is changed. */
-bool oteli_roundabout_trace_id(struct oteli_thread *thread, uint64_t trace_id[2]);
-bool oteli_roundabout_span_id(struct oteli_thread *thread, uint64_t *span_id);
+bool oteli_custom_trace_id(struct oteli_thread *thread, uint64_t trace_id[2]);
+bool oteli_custom_span_id(struct oteli_thread *thread, uint64_t *span_id);
 
 /* The sampler's answer; DROP without an SDK. */
-void oteli_roundabout_ask(struct oteli_thread *thread,
-                          const struct oteli_sampling_question *question,
-                          otel_sampling_result *result);
+void oteli_custom_ask(struct oteli_thread *thread, const struct oteli_sampling_question *question,
+                      otel_sampling_result *result);
 
 /* Put the answer's tracestate in the place of the parent's, unless it is not valid. */
-void oteli_roundabout_tracestate(struct oteli_open *open, const otel_sampling_result *result,
-                                 const uint8_t trace_id[16], uint64_t *ref);
+void oteli_custom_tracestate(struct oteli_active_span *active, const otel_sampling_result *result,
+                             const uint8_t trace_id[16], uint64_t *ref);
 
 #endif

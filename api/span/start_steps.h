@@ -18,16 +18,16 @@
 #include <string.h>
 
 /* Copy a name that needs no second look: short and ASCII. */
-static inline bool oteli_span_set_short_name(struct oteli_open *open, const char *name,
+static inline bool oteli_span_set_short_name(struct oteli_active_span *active, const char *name,
                                              size_t length)
 {
     _Static_assert((int)OTELI_NAME_INLINE == (int)OTELI_SHORT_TEXT,
                    "what can be moved without a loop");
     uint64_t seen = OTELI_NOT_ASCII;
     if (OTELI_LIKELY(length - 8 <= 8)) /* the most frequent lengths, before the bounds */
-        seen = oteli_move_8_to_16(open->name, name, length);
+        seen = oteli_move_8_to_16(active->name, name, length);
     else if (OTELI_LIKELY(length - 1 < OTELI_NAME_INLINE))
-        seen = oteli_move_short(open->name, name, length);
+        seen = oteli_move_short(active->name, name, length);
     return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0);
 }
 
@@ -91,19 +91,19 @@ static inline uint32_t oteli_span_wire_flags_of(uint64_t ref, uint64_t parent_re
 }
 
 /* Epoch, length of the name and traits; tracer and parent. */
-static OTELI_INLINE void oteli_span_set_shape(struct oteli_open *open, uint32_t epoch,
+static OTELI_INLINE void oteli_span_set_shape(struct oteli_active_span *active, uint32_t epoch,
                                               size_t name_length, uint32_t wire_flags,
                                               uint8_t wire_kind)
 {
     const uint64_t first = oteli_word_of(epoch, name_length);
     const uint64_t traits = oteli_traits_word(wire_flags, wire_kind);
-    oteli_half_store(open->shape, (oteli_half){first, traits});
+    oteli_half_store(active->shape, (oteli_half){first, traits});
 }
 
-static OTELI_INLINE void oteli_span_set_origin(struct oteli_open *open, otel_tracer *tracer,
-                                               uint64_t parent_id)
+static OTELI_INLINE void oteli_span_set_origin(struct oteli_active_span *active,
+                                               otel_tracer *tracer, uint64_t parent_id)
 {
-    oteli_half_store(open->origin, (oteli_half){(uint64_t)(uintptr_t)tracer, parent_id});
+    oteli_half_store(active->origin, (oteli_half){(uint64_t)(uintptr_t)tracer, parent_id});
 }
 
 /* The parent that options ask for, or the current span. What is collected has no trace, so
@@ -124,51 +124,53 @@ static const otel_span *oteli_span_parent_of(const struct oteli_thread *thread,
 }
 
 /* No other thread has the span yet, so the log can be told at once what is left out. */
-static void oteli_span_complain(struct oteli_open *open)
+static void oteli_span_warn(struct oteli_active_span *active)
 {
-    struct oteli_complaint complaint;
-    if (open->unusual.complaint == OTELI_NO_COMPLAINT)
+    struct oteli_warning warning;
+    if (active->unusual.warning == OTELI_NO_COMPLAINT)
         return;
-    oteli_open_take_complaint(open, &complaint);
-    oteli_complain(&complaint);
+    oteli_active_take_warning(active, &warning);
+    oteli_warn_later(&warning);
 }
 
 /* Attributes, links and start of the options. */
 static OTELI_COLD void oteli_span_apply_options(struct oteli_thread *thread,
-                                                struct oteli_open *open,
+                                                struct oteli_active_span *active,
                                                 const otel_span_options *options)
 {
     if (options->attributes != NULL)
-        oteli_open_set_many(open, &thread->limits, options->attributes, options->attribute_count);
+        oteli_active_set_many(active, &thread->limits, options->attributes,
+                              options->attribute_count);
     if (options->links != NULL)
         for (size_t i = 0; i < options->link_count; i++)
-            oteli_open_add_link(open, &thread->limits, &options->links[i]);
+            oteli_active_add_link(active, &thread->limits, &options->links[i]);
     if (options->start_ns != 0) {
-        open->start = options->start_ns & ~OTELI_TICKS_BIT;
-        open->traits.bits |= OTELI_START_IS_GIVEN;
-        open->traits.is_unusual = true;
+        active->start = options->start_ns & ~OTELI_TICKS_BIT;
+        active->traits.bits |= OTELI_START_IS_GIVEN;
+        active->traits.is_unusual = true;
     }
-    oteli_span_complain(open);
+    oteli_span_warn(active);
 }
 
 /* What a child inherits beside ids, and what a root begins. */
-static OTELI_COLD void oteli_span_inherit(struct oteli_thread *thread, struct oteli_open *open,
-                                          const otel_span *parent, const otel_span_options *options,
+static OTELI_COLD void oteli_span_inherit(struct oteli_thread *thread,
+                                          struct oteli_active_span *active, const otel_span *parent,
+                                          const otel_span_options *options,
                                           struct oteli_identity *made)
 {
     const uint64_t parent_ref = parent->opaque[3];
     if ((parent_ref & OTELI_REF_TRACESTATE) != 0) {
         const uint32_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(parent_ref));
         made->ref |= oteli_ref_of_tracestate(tracestate);
-        open->traits.is_unusual |= tracestate != 0; /* so that it is released */
+        active->traits.is_unusual |= tracestate != 0; /* so that it is released */
     }
     uint64_t trace_id[2];
     memcpy(trace_id, &made->trace_id, sizeof trace_id);
     if ((made->ref & OTELI_REF_SAMPLED) != 0) {
-        oteli_hold_inherit(thread, open, parent, options, trace_id, &made->ref);
+        oteli_hold_inherit(thread, active, parent, options, trace_id, &made->ref);
     } else {
         made->ref |= parent_ref & OTELI_REF_COLLECTED; /* it has ids of no trace either */
-        open->hold = 0;
+        active->hold = 0;
     }
 }
 
@@ -217,19 +219,19 @@ static inline void oteli_span_count(uint64_t counts[OTELI_ORIGINS], const otel_s
 }
 
 /* Name, start and options of a span that records. */
-static OTELI_INLINE void oteli_span_fill_in(struct oteli_thread *thread, struct oteli_open *open,
-                                            const char *name, size_t name_length,
-                                            const otel_span_options *options)
+static OTELI_INLINE void oteli_span_fill_in(struct oteli_thread *thread,
+                                            struct oteli_active_span *active, const char *name,
+                                            size_t name_length, const otel_span_options *options)
 {
-    if (OTELI_UNLIKELY(!oteli_span_set_short_name(open, name, name_length)))
-        oteli_open_set_long_name(open, name, name_length);
-    open->start = oteli_ticks();
+    if (OTELI_UNLIKELY(!oteli_span_set_short_name(active, name, name_length)))
+        oteli_active_set_long_name(active, name, name_length);
+    active->start = oteli_ticks();
     if (options == NULL)
         return;
     if (options->kind >= OTEL_SPAN_KIND_INTERNAL && options->kind <= OTEL_SPAN_KIND_CONSUMER)
-        open->traits.wire_kind = (uint8_t)(options->kind + 1);
+        active->traits.wire_kind = (uint8_t)(options->kind + 1);
     if (options->attributes != NULL || options->links != NULL || options->start_ns != 0)
-        oteli_span_apply_options(thread, open, options);
+        oteli_span_apply_options(thread, active, options);
 }
 
 #endif

@@ -180,10 +180,10 @@ bool oteli_tracer_is_enabled(struct oteli_thread *thread, const otel_tracer *tra
     const uint64_t known = oteli_load_relaxed_64(&asked->verdict);
     if ((known & ~UINT64_C(1)) == now)
         return (known & 1) != 0;
-    if (!oteli_thread_begin(thread))
+    if (!oteli_thread_enter_call(thread))
         return true; /* its span will be refused */
     const bool is_enabled = ask(thread, asked);
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     oteli_store_relaxed_64(&asked->verdict, now | is_enabled);
     return is_enabled;
 }

@@ -17,7 +17,7 @@ struct otel_tracer {
 };
 
 /* Without a name, version or attributes: of spans for which there is no other. */
-OTELI_LENT extern otel_tracer oteli_tracer_nameless;
+OTELI_INTERNAL_API extern otel_tracer oteli_tracer_nameless;
 
 /* Whether the program has this tracer enabled; NULL: the nameless one. Asks where that is not
  * known. App threads that fit an SDK with program.asks_tracers. */

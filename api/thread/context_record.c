@@ -29,29 +29,30 @@ static bool is_known(const otel_span *span)
     return oteli_span_is_valid(span) && !oteli_span_is_collected(span);
 }
 
-static bool has_memory(struct oteli_open *open)
+static bool has_memory(struct oteli_active_span *active)
 {
-    if (open->apart != NULL)
+    if (active->apart != NULL)
         return true;
-    open->apart = oteli_calloc(1, sizeof *open->apart);
-    return open->apart != NULL;
+    active->apart = oteli_calloc(1, sizeof *active->apart);
+    return active->apart != NULL;
 }
 
-const otel_thread_context_record *oteli_record_apart(struct oteli_open *open)
+const otel_thread_context_record *oteli_record_apart(struct oteli_active_span *active)
 {
-    if (!is_known(&open->self) || !has_memory(open))
+    if (!is_known(&active->self) || !has_memory(active))
         return &nothing;
-    otel_thread_context_record record = open->record;
+    otel_thread_context_record record = active->record;
     record.valid = 1;
-    record.trace_flags = oteli_ref_flags(open->self.opaque[3]);
+    record.trace_flags = oteli_ref_flags(active->self.opaque[3]);
     record.attributes_size = 0;
-    if (memcmp(open->apart, &record, sizeof record) != 0) /* or it may be shown just now */
-        *open->apart = record;
-    return open->apart;
+    if (memcmp(active->apart, &record, sizeof record) != 0) /* or it may be shown just now */
+        *active->apart = record;
+    return active->apart;
 }
 
-bool oteli_record_is_of(const struct oteli_open *open, const otel_thread_context_record *record)
+bool oteli_record_is_of(const struct oteli_active_span *active,
+                        const otel_thread_context_record *record)
 {
-    return record == &open->record || record == &nothing ||
-           (record != NULL && record == open->apart);
+    return record == &active->record || record == &nothing ||
+           (record != NULL && record == active->apart);
 }

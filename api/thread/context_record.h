@@ -30,20 +30,24 @@ _Static_assert(offsetof(otel_thread_context_record, valid) == 24, "OTEP 4947");
 _Static_assert(offsetof(otel_thread_context_record, trace_flags) == 25, "OTEP 4947");
 _Static_assert(offsetof(otel_thread_context_record, attributes_size) == 26, "OTEP 4947");
 
-_Static_assert(offsetof(struct oteli_open, record) == offsetof(struct oteli_open, self), "one");
+_Static_assert(offsetof(struct oteli_active_span, record) ==
+                   offsetof(struct oteli_active_span, self),
+               "one");
 
 /* What a place shows, written if need be. */
-OTELI_COLD const otel_thread_context_record *oteli_record_apart(struct oteli_open *open);
-static OTELI_INLINE const otel_thread_context_record *oteli_record_of(struct oteli_open *open)
+OTELI_COLD const otel_thread_context_record *oteli_record_apart(struct oteli_active_span *active);
+static OTELI_INLINE const otel_thread_context_record *oteli_record_of(
+    struct oteli_active_span *active)
 {
-    const bool is_record = oteli_ref_is_record(open->self.opaque[3]);
-    return OTELI_LIKELY(is_record) ? &open->record : oteli_record_apart(open);
+    const bool is_record = oteli_ref_is_record(active->self.opaque[3]);
+    return OTELI_LIKELY(is_record) ? &active->record : oteli_record_apart(active);
 }
 
 /* Whether it is one that the place has shown, or the one that says of nothing. */
-bool oteli_record_is_of(const struct oteli_open *open, const otel_thread_context_record *record);
+bool oteli_record_is_of(const struct oteli_active_span *active,
+                        const otel_thread_context_record *record);
 
 /* Of the calling thread's pointer, without naming it. */
-OTELI_LENT const void *oteli_thread_ctx_address(void);
+OTELI_INTERNAL_API const void *oteli_thread_ctx_address(void);
 
 #endif

@@ -31,9 +31,9 @@ static void come_from_elsewhere(struct oteli_thread *thread)
 {
     if (thread->open_capacity != 0)
         thread->stack->shown = NULL;
-    for (struct oteli_open *open = thread->stack + 1; open <= thread->top; open++) {
-        open->mark = UINT64_MAX;
-        open->shown = oteli_record_of(open);
+    for (struct oteli_active_span *active = thread->stack + 1; active <= thread->top; active++) {
+        active->mark = UINT64_MAX;
+        active->shown = oteli_record_of(active);
     }
 }
 
@@ -86,7 +86,7 @@ void oteli_fibre_free(struct oteli_thread *thread, struct otel_stack *stack)
     put_aside(thread, &current);
     take_up(thread, &stack->places);
     oteli_thread_abandon(thread);
-    struct oteli_open *const places = thread->stack;
+    struct oteli_active_span *const places = thread->stack;
     const uint32_t count = thread->open_capacity;
     take_up(thread, &current);
     oteli_places_free(places, count);

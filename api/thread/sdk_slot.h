@@ -34,7 +34,7 @@ struct oteli_limits {
 
 /* What the program does itself when spans start and end. */
 struct oteli_program {
-    bool is_roundabout;  /* something: all spans that might be recorded start the long way */
+    bool has_callbacks;  /* something: all spans that might be recorded start the long way */
     bool has_processors; /* span_started, span_ending, span_ended */
     bool makes_ids;      /* make_ids */
     bool ids_are_random; /* … and the traces' are, as W3C means it */
@@ -57,8 +57,8 @@ enum oteli_decision {
     OTELI_DECIDE_DROP = 0,
     OTELI_DECIDE_SAMPLE = 1,
     OTELI_DECIDE_ASK = 2,
-    OTELI_DECIDE_SAMPLE_AND_HOLD = 3, /* sample, the long way */
-    OTELI_DECIDE_DROP_AND_COUNT = 4   /* of threads only: drop, the long way */
+    OTELI_DECIDE_SLOW_PATH = 3,     /* sample, the long way */
+    OTELI_DECIDE_DROP_AND_COUNT = 4 /* of threads only: drop, the long way */
 };
 
 /* What a sampler may look at. */
@@ -90,8 +90,8 @@ struct oteli_sdk {
     /* Asked where `decide` says OTELI_DECIDE_ASK. */
     bool (*sample)(const struct oteli_sdk *, const struct oteli_sampling *);
 
-    /* Asked for every span where program.is_roundabout. The result is DROP, and undefined but
-     * for what it has and has not. */
+    /* Asked for every span where program.has_callbacks. The result comes in with the decision
+     * DROP; of the rest of it only what a flag or a count announces is valid. */
     void (*judge)(const struct oteli_sdk *, const struct oteli_sampling_question *,
                   otel_sampling_result *);
 
@@ -106,7 +106,7 @@ struct oteli_sdk {
     void (*span_ended)(const struct oteli_sdk *, struct oteli_record *record);
 
     /* Reserve room for spans in the queue; the number that the thread may end before it
-     * asks again, at least 1. 0: the queue is full. `ended` of the last lot are done. */
+     * asks again, at least 1. 0: the queue is full. `ended` of the last quota are done. */
     uint32_t (*take_lot)(struct oteli_sdk *, uint32_t ended);
 
     /* Reserve room for exactly this many spans at once. False: there is not that much. */
@@ -164,7 +164,7 @@ OTELI_NOT_LENT extern union oteli_watched oteli_watched;
 #define oteli_fast_generation (oteli_watched.words.fast_generation)
 
 /* Look at the clock again: its source has changed. The worker. */
-OTELI_LENT void oteli_sdk_reconsider_clock(const struct oteli_sdk *sdk);
+OTELI_INTERNAL_API void oteli_sdk_reconsider_clock(const struct oteli_sdk *sdk);
 
 /* The generation of the SDK whose worker sleeps without a timer; 0: none does. A span that
  * ends looks at it after its record is committed. */
@@ -181,13 +181,13 @@ static inline void oteli_notice_fork(void)
 /* The generation of the SDK whose queue has no room; 0: none. The thread that finds the
  * queue full sets it, and looks at the queue once more; the thread that makes room clears it. So a
  * thread that drops spans only reads it. */
-OTELI_LENT extern uint64_t oteli_full;
+OTELI_INTERNAL_API extern uint64_t oteli_full;
 
 /* The SDK behind oteli_generation; only between oteli_sdk_borrow and _return. */
 extern struct oteli_sdk *oteli_sdk_current;
 
-OTELI_LENT void oteli_sdk_install(struct oteli_sdk *sdk);
-OTELI_LENT void oteli_sdk_uninstall(void);
+OTELI_INTERNAL_API void oteli_sdk_install(struct oteli_sdk *sdk);
+OTELI_INTERNAL_API void oteli_sdk_uninstall(void);
 
 /* The generation of the SDK that was uninstalled last in this process; 0: none was. */
 uint64_t oteli_sdk_stopped(void);
@@ -202,15 +202,15 @@ void oteli_sdk_forget(void);
 
 /* After it was uninstalled: wait until each thread has been outside of its functions. False:
  * not before the deadline, or this thread is inside itself. */
-OTELI_LENT bool oteli_sdk_wait_until_left(uint64_t deadline_ns);
+OTELI_INTERNAL_API bool oteli_sdk_wait_until_left(uint64_t deadline_ns);
 
 /* Whether a thread is inside a function of this SDK (or may be): then it cannot be freed. */
-OTELI_LENT bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk);
+OTELI_INTERNAL_API bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk);
 
 /* Whether this SDK's worker is marked as asleep. */
-OTELI_LENT bool oteli_sdk_is_asleep(const struct oteli_sdk *sdk);
+OTELI_INTERNAL_API bool oteli_sdk_is_asleep(const struct oteli_sdk *sdk);
 
 /* Mark the worker asleep without a timer, and awake. True: this call changed it. */
-OTELI_LENT bool oteli_sdk_set_asleep(const struct oteli_sdk *sdk, bool asleep);
+OTELI_INTERNAL_API bool oteli_sdk_set_asleep(const struct oteli_sdk *sdk, bool asleep);
 
 #endif

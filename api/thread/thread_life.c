@@ -46,7 +46,7 @@ static void on_thread_exit(void *state)
     struct oteli_thread *thread = state;
     if (thread != oteli_self)
         return; /* of before a fork, when it was in the middle of a call: the parent's */
-    oteli_thread_hurry(thread); /* it may be already: pthread_exit in an exporter */
+    oteli_thread_mark_busy(thread); /* it may be already: pthread_exit in an exporter */
     oteli_detached_flush(thread);
     if (thread->fibre != NULL)
         oteli_thread_switch(thread, NULL);
@@ -54,7 +54,7 @@ static void on_thread_exit(void *state)
     oteli_thread_abandon(thread);
     thread->in_processors = 0;
     thread->ending = NULL;
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
     oteli_store_release_32(&thread->in_sdk, 0);
     oteli_self = &oteli_empty_thread;
     oteli_store_release_32(&thread->in_use, 0); /* pairs with the CAS of take_over */
@@ -70,7 +70,7 @@ static bool keep_own(struct oteli_thread *thread)
     OTELI_STORE_RELEASE_PTR(&thread->line, NULL);
     oteli_thread_count_from_zero(thread);
     thread->detached_count = 0;
-    const struct oteli_open *const top = thread->top;
+    const struct oteli_active_span *const top = thread->top;
     oteli_thread_disown(thread);
     if (thread->top != top)
         oteli_thread_return(thread, thread->top);
@@ -189,7 +189,7 @@ static void let_go_of_sdk(struct oteli_thread *thread)
 static uint8_t slow_decision(uint8_t decision)
 {
     if (decision == OTELI_DECIDE_SAMPLE)
-        return OTELI_DECIDE_SAMPLE_AND_HOLD;
+        return OTELI_DECIDE_SLOW_PATH;
     return decision == OTELI_DECIDE_DROP ? OTELI_DECIDE_DROP_AND_COUNT : decision;
 }
 
@@ -208,8 +208,8 @@ static void adopt_sdk(struct oteli_thread *thread, struct oteli_sdk *sdk)
     oteli_thread_scope(thread, thread->is_scoped);
     thread->limits = sdk->limits;
     thread->program = sdk->program;
-    thread->is_roundabout = sdk->program.is_roundabout;
-    oteli_store_release_64(&thread->generation, sdk->generation); /* statistics, harvest */
+    thread->has_callbacks = sdk->program.has_callbacks;
+    oteli_store_release_64(&thread->generation, sdk->generation); /* statistics, drain */
 }
 
 struct oteli_thread *oteli_thread_refresh(void)
@@ -220,7 +220,7 @@ struct oteli_thread *oteli_thread_refresh(void)
     if (thread == NULL)
         return NULL;
     const bool was_busy = oteli_thread_is_busy(thread);
-    oteli_thread_hurry(thread); /* no signal handler may adopt another meanwhile */
+    oteli_thread_mark_busy(thread); /* no signal handler may adopt another meanwhile */
     if (OTELI_UNLIKELY(oteli_load_acquire_64(&oteli_generation) == OTELI_REVIVE))
         oteli_sdk_revive();
     struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
@@ -228,7 +228,7 @@ struct oteli_thread *oteli_thread_refresh(void)
         adopt_sdk(thread, sdk);
     oteli_sdk_return(thread);
     if (!was_busy)
-        oteli_thread_finish(thread);
+        oteli_thread_leave_call(thread);
     return sdk != NULL ? thread : NULL;
 }
 

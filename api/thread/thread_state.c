@@ -9,8 +9,8 @@
 
 enum { FIRST_DEPTH = 16, FIRST_DEPTH_OF_FIBRE = 4, DEEPEST = 1 << 16 };
 
-static struct oteli_open bottom = {.self = {{0, 0, 0, OTELI_REF_ATTACHED}},
-                                   .below = OTELI_NOT_A_COVER};
+static struct oteli_active_span bottom = {.self = {{0, 0, 0, OTELI_REF_ATTACHED}},
+                                          .below = OTELI_NOT_A_COVER};
 struct oteli_thread oteli_empty_thread = {.fast = OTELI_NOBODYS,
                                           .generation = OTELI_NO_GENERATION,
                                           .top = &bottom,
@@ -25,44 +25,44 @@ void oteli_thread_publish_nothing(const struct oteli_thread *thread)
         otel_thread_ctx_v1 = thread->stack->shown;
 }
 
-void oteli_thread_rewrite(struct oteli_thread *thread, struct oteli_open *open,
+void oteli_thread_rewrite(struct oteli_thread *thread, struct oteli_active_span *active,
                           const otel_span *self)
 {
-    const bool is_shown = open == thread->top && oteli_record_is_of(open, otel_thread_ctx_v1);
+    const bool is_shown = active == thread->top && oteli_record_is_of(active, otel_thread_ctx_v1);
     if (is_shown) {
         thread->aside = *otel_thread_ctx_v1;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
         otel_thread_ctx_v1 = &thread->aside;
         __atomic_signal_fence(__ATOMIC_SEQ_CST);
     }
-    open->self = *self;
-    open->shown = oteli_record_of(open);
+    active->self = *self;
+    active->shown = oteli_record_of(active);
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (is_shown)
-        otel_thread_ctx_v1 = open->shown;
+        otel_thread_ctx_v1 = active->shown;
 }
 
 void oteli_thread_count_from_zero(struct oteli_thread *thread)
 {
     thread->used = 0;
     thread->line_end = 0;
-    thread->lot_end = 0;
-    thread->lot_size = 0;
+    thread->quota_end = 0;
+    thread->quota_size = 0;
     uint64_t *const counts = (uint64_t *)&thread->counts;
     for (size_t i = 0; i < sizeof thread->counts / sizeof *counts; i++)
         oteli_store_relaxed_64(&counts[i], 0);
 }
 
-void oteli_open_record_no_more(struct oteli_open *open)
+void oteli_active_record_no_more(struct oteli_active_span *active)
 {
-    open->self.opaque[3] &= ~OTEL_SPAN_IS_RECORDING_;
-    oteli_open_no_attributes(open);
+    active->self.opaque[3] &= ~OTEL_SPAN_IS_RECORDING_;
+    oteli_active_no_attributes(active);
 }
 
 void oteli_thread_stop_recording(struct oteli_thread *thread)
 {
-    for (struct oteli_open *open = thread->stack + 1; open <= thread->top; open++)
-        oteli_open_record_no_more(open);
+    for (struct oteli_active_span *active = thread->stack + 1; active <= thread->top; active++)
+        oteli_active_record_no_more(active);
 }
 
 void oteli_thread_scope(struct oteli_thread *thread, bool is_scoped)
@@ -71,11 +71,11 @@ void oteli_thread_scope(struct oteli_thread *thread, bool is_scoped)
     memcpy(thread->decide, thread->unscoped, sizeof thread->unscoped);
     for (unsigned i = 0; i < OTELI_PARENT_KINDS && is_scoped; i++)
         if (thread->decide[i] == OTELI_DECIDE_SAMPLE)
-            thread->decide[i] = OTELI_DECIDE_SAMPLE_AND_HOLD;
+            thread->decide[i] = OTELI_DECIDE_SLOW_PATH;
 }
 
 /* The places of a stack from the first that is new. The lowest is no span's. */
-static void make_places(struct oteli_open *stack, uint32_t first, uint32_t capacity)
+static void make_places(struct oteli_active_span *stack, uint32_t first, uint32_t capacity)
 {
     memset(stack + first, 0, (capacity - first) * sizeof *stack);
     for (uint32_t i = first; i < capacity; i++)
@@ -93,11 +93,12 @@ bool oteli_thread_deepen(struct oteli_thread *thread)
         OTELI_LOG(OTEL_LOG_WARN, "%u spans are open on one thread: are they ended there?", before);
         return false;
     }
-    struct oteli_open *stack = oteli_aligned_alloc(OTELI_CACHELINE, capacity * sizeof *stack);
+    struct oteli_active_span *stack =
+        oteli_aligned_alloc(OTELI_CACHELINE, capacity * sizeof *stack);
     if (stack == NULL)
         return false;
     const uint32_t depth = before != 0 ? (uint32_t)(thread->top - thread->stack) : 0;
-    struct oteli_open *const old = before != 0 ? thread->stack : NULL;
+    struct oteli_active_span *const old = before != 0 ? thread->stack : NULL;
     if (before != 0)
         memcpy(stack, old, before * sizeof *stack);
     make_places(stack, before, capacity);
@@ -151,11 +152,11 @@ void oteli_sdk_return(struct oteli_thread *thread)
 void oteli_wake_slow(void)
 {
     struct oteli_thread *thread = oteli_self;
-    if (thread == &oteli_empty_thread || !oteli_thread_begin(thread))
+    if (thread == &oteli_empty_thread || !oteli_thread_enter_call(thread))
         return; /* nothing was committed here, or the call under way will look as well */
     struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
     if (sdk != NULL && sdk->generation == thread->generation && oteli_sdk_set_asleep(sdk, false))
         sdk->wake(sdk);
     oteli_sdk_return(thread);
-    oteli_thread_finish(thread);
+    oteli_thread_leave_call(thread);
 }

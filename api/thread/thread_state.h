@@ -59,9 +59,9 @@ static inline uint64_t oteli_count_of_origins(const uint64_t counts[OTELI_ORIGIN
 
 /* A stack of places while it is current on no thread (fiber_stack.c). */
 struct oteli_places {
-    struct oteli_open *stack; /* or, while there are none, the empty state's */
-    struct oteli_open *top;
-    struct oteli_open *last;
+    struct oteli_active_span *stack; /* or, while there are none, the empty state's */
+    struct oteli_active_span *top;
+    struct oteli_active_span *last;
     const otel_context_value *values;
     uint64_t baggage;
     uint32_t attached;
@@ -90,22 +90,23 @@ struct oteli_thread {
                       another; otherwise `generation` */
     uint64_t generation; /* which SDK this state is made for; release, read by the worker */
     struct oteli_random random;
-    struct oteli_open *top;  /* the current context */
-    struct oteli_open *last; /* of the stack's places */
-    struct oteli_line *line; /* release; the worker reads it */
-    uint32_t used;           /* bytes written to the line */
-    uint32_t line_end; /* as far as records may come that are written without further thought */
+    struct oteli_active_span *top;  /* the current context */
+    struct oteli_active_span *last; /* of the stack's places */
+    struct oteli_line *line;        /* release; the worker reads it */
+    uint32_t used;                  /* bytes written to the line */
+    uint32_t line_end;              /* where the last record of the fast path may end */
 
-    uint64_t lot_end; /* when as many have ended, another lot is asked for */
+    uint64_t quota_end; /* when as many have ended, another quota is asked for */
     uint8_t decide[OTELI_PARENT_KINDS];
-    bool is_roundabout; /* program.is_roundabout */
+    bool has_callbacks; /* program.has_callbacks */
     bool is_scoped;     /* the current context has attributes for spans */
     struct oteli_limits limits;
     struct oteli_thread_counts counts; /* read by any thread */
 
     /* of the owner: now and then */
-    _Alignas(OTELI_CACHELINE) struct oteli_open *stack; /* open_capacity places */
-    struct oteli_open *attach_end;    /* contexts are attached the fast way while the top is below
+    _Alignas(OTELI_CACHELINE) struct oteli_active_span *stack; /* open_capacity places */
+    struct oteli_active_span
+        *attach_end;                  /* contexts are attached the fast way while the top is below
                                          this one: oteli_thread_bound */
     const otel_context_value *values; /* of the current context */
     uint64_t baggage;                 /* of the current context, whose place holds it */
@@ -116,7 +117,7 @@ struct oteli_thread {
     uint64_t epoch_of;     /* the span that was attached last, … */
     uint32_t epoch;        /* … and the epoch of its children */
     uint32_t open_capacity;
-    uint32_t lot_size;                    /* as it was given */
+    uint32_t quota_size;                  /* as it was given */
     uint8_t unscoped[OTELI_PARENT_KINDS]; /* what `decide` is without them */
     struct otel_stack *fibre;             /* whose places are current; NULL: its own are */
     struct oteli_places own;              /* while those of a fibre are */
@@ -126,7 +127,8 @@ struct oteli_thread {
     uint32_t in_processors;      /* how many calls of them are under way, one inside the other */
     struct oteli_ending *ending; /* the innermost detached span that is ending in them */
     uint32_t detached_count;
-    struct oteli_open *detached[OTELI_DETACHED_CACHE]; /* free slots of the pool, kept at hand */
+    struct oteli_active_span
+        *detached[OTELI_DETACHED_CACHE]; /* free slots of the pool, kept at hand */
 
     /* of the list */
     _Alignas(OTELI_CACHELINE) uint32_t in_use; /* exchanged by the thread that takes it */
@@ -134,7 +136,7 @@ struct oteli_thread {
     struct oteli_thread *next;                 /* constant once in the list */
 };
 
-_Static_assert(offsetof(struct oteli_thread, lot_end) == 64, "the first cache line is full");
+_Static_assert(offsetof(struct oteli_thread, quota_end) == 64, "the first cache line is full");
 _Static_assert(offsetof(struct oteli_thread, counts.recorded[OTELI_ORIGIN_LOCAL]) == 128,
                "and so is the second");
 
@@ -168,11 +170,11 @@ void oteli_threads_end(bool for_good);
 /* Nothing of this thread's is published any more. */
 void oteli_thread_publish_nothing(const struct oteli_thread *thread);
 
-/* The line and the lot are used up, and nothing was counted. */
+/* The line and the quota are used up, and nothing was counted. */
 void oteli_thread_count_from_zero(struct oteli_thread *thread);
 
 /* It will not be exported. Who ends what does not record need not look for attributes. */
-void oteli_open_record_no_more(struct oteli_open *open);
+void oteli_active_record_no_more(struct oteli_active_span *active);
 
 /* How many forks this process has been through. */
 OTELI_NOT_LENT extern uint32_t oteli_thread_forks;
@@ -181,7 +183,7 @@ OTELI_NOT_LENT extern uint32_t oteli_thread_forks;
 void oteli_thread_disown(struct oteli_thread *thread);
 
 /* Free places that are current nowhere, with all that hangs on them. */
-void oteli_places_free(struct oteli_open *stack, uint32_t capacity);
+void oteli_places_free(struct oteli_active_span *stack, uint32_t capacity);
 
 /* They are of an SDK that has gone: none records any more. */
 void oteli_thread_stop_recording(struct oteli_thread *thread);
@@ -191,7 +193,8 @@ void oteli_thread_stop_recording(struct oteli_thread *thread);
  * attached as may be. */
 static inline void oteli_thread_bound(struct oteli_thread *thread)
 {
-    struct oteli_open *const last = thread->last, *const most = thread->stack + OTELI_MOST_ATTACHED;
+    struct oteli_active_span *const last = thread->last, *const most =
+                                                             thread->stack + OTELI_MOST_ATTACHED;
     const bool is_plain = thread->lowest_cover == 0 && thread->baggage == 0;
     thread->attach_end = !is_plain ? thread->stack : last < most ? last : most;
 }
@@ -211,22 +214,22 @@ void oteli_thread_switch(struct oteli_thread *thread, struct otel_stack *stack);
 void oteli_fibre_free(struct oteli_thread *thread, struct otel_stack *stack);
 
 /* The list of all states. */
-OTELI_LENT struct oteli_thread *oteli_threads(void);
+OTELI_INTERNAL_API struct oteli_thread *oteli_threads(void);
 
 /* How many states belong to living threads now. */
 uint32_t oteli_threads_alive(void);
 
 /* This thread is the SDK's own: what it calls of the program's, an exporter for instance, starts no
  * spans. They would be about exporting, and would have to be exported in turn. */
-OTELI_LENT void oteli_thread_silence(void);
+OTELI_INTERNAL_API void oteli_thread_silence(void);
 bool oteli_thread_is_silent(void);
 
 /* An exporter that was given up may still look at lines: their memory stays when the process
  * ends. */
-OTELI_LENT void oteli_api_keep_memory(void);
+OTELI_INTERNAL_API void oteli_api_keep_memory(void);
 
 /* Free every state, pool and table of the API: no other thread may trace. */
-OTELI_LENT void oteli_api_reset(void);
+OTELI_INTERNAL_API void oteli_api_reset(void);
 
 static inline bool oteli_thread_fits(const struct oteli_thread *thread)
 {
@@ -243,7 +246,7 @@ static inline bool oteli_thread_is_busy(const struct oteli_thread *thread)
  *
  * Before, a handler may go so deep that the stack is moved: where a place is has to be found
  * out in here. */
-static inline void oteli_thread_hurry(struct oteli_thread *thread)
+static inline void oteli_thread_mark_busy(struct oteli_thread *thread)
 {
     thread->fast = OTELI_BUSY;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -255,31 +258,32 @@ static OTELI_INLINE bool oteli_thread_may_begin(uint64_t fast)
     return fast < OTELI_BUSY;
 }
 
-static inline bool oteli_thread_begin(struct oteli_thread *thread)
+static inline bool oteli_thread_enter_call(struct oteli_thread *thread)
 {
     if (OTELI_UNLIKELY(!oteli_thread_may_begin(thread->fast)))
         return false;
-    oteli_thread_hurry(thread);
+    oteli_thread_mark_busy(thread);
     return true;
 }
 
-static OTELI_INLINE void oteli_thread_finish_as(struct oteli_thread *thread, uint64_t generation)
+static OTELI_INLINE void oteli_thread_leave_call_as(struct oteli_thread *thread,
+                                                    uint64_t generation)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     thread->fast = generation;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-static inline void oteli_thread_finish(struct oteli_thread *thread)
+static inline void oteli_thread_leave_call(struct oteli_thread *thread)
 {
-    oteli_thread_finish_as(thread, thread->generation);
+    oteli_thread_leave_call_as(thread, thread->generation);
 }
 
-/* Spans end and are lost; they take nothing from the lot. */
+/* Spans end and are lost; they take nothing from the quota. */
 static inline void oteli_thread_lose(struct oteli_thread *thread, otel_drop_reason reason,
                                      uint64_t count)
 {
-    thread->lot_end += count;
+    thread->quota_end += count;
     oteli_count(&thread->counts.ended, count);
     oteli_count(&thread->counts.dropped[reason], count);
 }
@@ -288,115 +292,120 @@ static inline void oteli_thread_lose(struct oteli_thread *thread, otel_drop_reas
 static inline void oteli_thread_withhold(struct oteli_thread *thread, otel_withheld_reason reason,
                                          uint64_t count)
 {
-    thread->lot_end += count;
+    thread->quota_end += count;
     oteli_count(&thread->counts.ended, count);
     oteli_count(&thread->counts.withheld[reason], count);
 }
 
 /* The place of an attached context. The lowest has neither values nor baggage. */
-static inline struct oteli_open *oteli_thread_attached(const struct oteli_thread *thread,
-                                                       uint32_t attached)
+static inline struct oteli_active_span *oteli_thread_attached(const struct oteli_thread *thread,
+                                                              uint32_t attached)
 {
-    return (struct oteli_open *)(void *)((char *)thread->stack + attached);
+    return (struct oteli_active_span *)(void *)((char *)thread->stack + attached);
 }
 
 /* The place of the newest attached context, or the lowest one. */
-static inline struct oteli_open *oteli_thread_newest_attached(const struct oteli_thread *thread)
+static inline struct oteli_active_span *oteli_thread_newest_attached(
+    const struct oteli_thread *thread)
 {
     return oteli_thread_attached(thread, thread->attached);
 }
 
 /* In bytes from the lowest place. */
 static inline uint32_t oteli_thread_distance(const struct oteli_thread *thread,
-                                             const struct oteli_open *open)
+                                             const struct oteli_active_span *active)
 {
-    return (uint32_t)((const char *)open - (const char *)thread->stack);
+    return (uint32_t)((const char *)active - (const char *)thread->stack);
 }
 
 /* A place that repeats the context of one further down, over spans that are still open. */
-static inline bool oteli_open_is_cover(const struct oteli_open *open)
+static inline bool oteli_active_is_cover(const struct oteli_active_span *active)
 {
-    return (open->self.opaque[3] & OTELI_REF_ATTACHED) != 0 &&
-           (open->traits.bits & OTELI_IS_ATTACHED) == 0 && open->below != OTELI_NOT_A_COVER;
+    return (active->self.opaque[3] & OTELI_REF_ATTACHED) != 0 &&
+           (active->traits.bits & OTELI_IS_ATTACHED) == 0 && active->below != OTELI_NOT_A_COVER;
 }
 
 /* The place of a stretch that is being collected (collect.c). */
-static inline bool oteli_open_is_stretch(const struct oteli_open *open)
+static inline bool oteli_active_is_stretch(const struct oteli_active_span *active)
 {
     const uint64_t both = OTELI_REF_COLLECTED | OTELI_REF_ATTACHED;
-    return (open->self.opaque[3] & both) == both && open->below == OTELI_NOT_A_COVER &&
-           open->hold != 0;
+    return (active->self.opaque[3] & both) == both && active->below == OTELI_NOT_A_COVER &&
+           active->hold != 0;
 }
 
 /* It has been left, and is not gone. */
-static inline bool oteli_open_is_dead(const struct oteli_open *open)
+static inline bool oteli_active_is_dead(const struct oteli_active_span *active)
 {
-    return (open->self.opaque[3] & OTELI_REF_DEAD) != 0;
+    return (active->self.opaque[3] & OTELI_REF_DEAD) != 0;
 }
 
 /* Whether a place only mentions its span: an attached context, or a cover of one. A stretch
  * that is being collected looks like one, but is what handles that name it mean. */
-static inline bool oteli_open_is_mention(const struct oteli_open *open)
+static inline bool oteli_active_is_mention(const struct oteli_active_span *active)
 {
-    return (open->self.opaque[3] & OTELI_REF_ATTACHED) != 0 &&
-           ((open->self.opaque[3] & OTELI_REF_COLLECTED) == 0 ||
-            (open->traits.bits & OTELI_IS_ATTACHED) != 0 || open->below != OTELI_NOT_A_COVER);
+    return (active->self.opaque[3] & OTELI_REF_ATTACHED) != 0 &&
+           ((active->self.opaque[3] & OTELI_REF_COLLECTED) == 0 ||
+            (active->traits.bits & OTELI_IS_ATTACHED) != 0 || active->below != OTELI_NOT_A_COVER);
 }
 
 /* The place on this thread's stack that a handle names, also that of a stretch being
  * collected; NULL: it is not there. */
-static inline struct oteli_open *oteli_thread_place(const struct oteli_thread *thread,
-                                                    otel_span_ref span)
+static inline struct oteli_active_span *oteli_thread_place(const struct oteli_thread *thread,
+                                                           otel_span_ref span)
 {
-    struct oteli_open *open = thread->stack + oteli_ref_slot(span.place);
-    if (oteli_ref_place(span.place) != OTELI_PLACE_LOCAL || open > thread->top ||
-        open->self.opaque[2] != span.id || oteli_open_is_mention(open))
+    struct oteli_active_span *active = thread->stack + oteli_ref_slot(span.place);
+    if (oteli_ref_place(span.place) != OTELI_PLACE_LOCAL || active > thread->top ||
+        active->self.opaque[2] != span.id || oteli_active_is_mention(active))
         return NULL;
-    return open;
+    return active;
 }
 
 /* The place of a span that is open on this thread's stack; NULL: it is not. */
-static inline struct oteli_open *oteli_thread_find(const struct oteli_thread *thread,
-                                                   otel_span_ref span)
+static inline struct oteli_active_span *oteli_thread_find(const struct oteli_thread *thread,
+                                                          otel_span_ref span)
 {
-    struct oteli_open *open = oteli_thread_place(thread, span);
-    return open != NULL && (open->self.opaque[3] & OTELI_REF_OF_STACK) == 0 ? open : NULL;
+    struct oteli_active_span *active = oteli_thread_place(thread, span);
+    return active != NULL && (active->self.opaque[3] & OTELI_REF_OF_STACK) == 0 ? active : NULL;
 }
 
 /* The top becomes `open`, and then what is published `record`, in this order. */
-static OTELI_INLINE void oteli_thread_show(struct oteli_thread *thread, struct oteli_open *open,
+static OTELI_INLINE void oteli_thread_show(struct oteli_thread *thread,
+                                           struct oteli_active_span *active,
                                            const otel_thread_context_record *record)
 {
-    thread->top = open;
+    thread->top = active;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     otel_thread_ctx_v1 = record;
 }
 
 /* A place has been written above the top, which keeps what is published until now: mostly what it
  * kept the last time, and a comparison need not be waited for. */
-static OTELI_INLINE void oteli_thread_raise(struct oteli_thread *thread, struct oteli_open *open,
+static OTELI_INLINE void oteli_thread_raise(struct oteli_thread *thread,
+                                            struct oteli_active_span *active,
                                             const otel_thread_context_record *record)
 {
-    if (OTELI_UNLIKELY(open[-1].shown != otel_thread_ctx_v1))
-        open[-1].shown = otel_thread_ctx_v1;
-    oteli_thread_show(thread, open, record);
+    if (OTELI_UNLIKELY(active[-1].shown != otel_thread_ctx_v1))
+        active[-1].shown = otel_thread_ctx_v1;
+    oteli_thread_show(thread, active, record);
 }
 
 /* The same for any place. */
-static OTELI_INLINE void oteli_thread_push(struct oteli_thread *thread, struct oteli_open *open)
+static OTELI_INLINE void oteli_thread_push(struct oteli_thread *thread,
+                                           struct oteli_active_span *active)
 {
-    oteli_thread_raise(thread, open, oteli_record_of(open));
+    oteli_thread_raise(thread, active, oteli_record_of(active));
 }
 
 /* The places above another are left: what was published before is again. */
-static OTELI_INLINE void oteli_thread_return(struct oteli_thread *thread, struct oteli_open *open)
+static OTELI_INLINE void oteli_thread_return(struct oteli_thread *thread,
+                                             struct oteli_active_span *active)
 {
-    oteli_thread_show(thread, open, open->shown);
+    oteli_thread_show(thread, active, active->shown);
 }
 
 /* A place that may be the top gets another handle, epoch apart: what is shown is that of before or
  * that of after. */
-void oteli_thread_rewrite(struct oteli_thread *thread, struct oteli_open *open,
+void oteli_thread_rewrite(struct oteli_thread *thread, struct oteli_active_span *active,
                           const otel_span *self);
 
 /* A span that is entered in a context of its own (otel_span_options.parent) has that context in the
@@ -414,9 +423,9 @@ static inline bool oteli_context_is_another(const struct oteli_thread *thread,
 /* Put a context, which a span is about to be entered in, on top; there is a place for it. */
 void oteli_context_put(struct oteli_thread *thread, const otel_context *context);
 
-static inline bool oteli_context_is_of_span(const struct oteli_open *open)
+static inline bool oteli_context_is_of_span(const struct oteli_active_span *active)
 {
-    return (open->traits.bits & OTELI_IS_ATTACHED) != 0 && open->token == OTELI_TOKEN_OF_SPAN;
+    return (active->traits.bits & OTELI_IS_ATTACHED) != 0 && active->token == OTELI_TOKEN_OF_SPAN;
 }
 
 /* Room for `count` places above the top, one or two. */
@@ -429,27 +438,28 @@ static inline bool oteli_thread_has_room(struct oteli_thread *thread, unsigned c
 /* api/active/place_stack.c */
 
 /* Make a context current in a place that is the top, or the one above it. */
-void oteli_place_attach(struct oteli_thread *thread, struct oteli_open *open,
+void oteli_place_attach(struct oteli_thread *thread, struct oteli_active_span *active,
                         const otel_context *context, uint64_t token, uint32_t epoch);
 
 /* Leave the place of a context. `in_order`: what was current before is put on top of the spans that
  * were entered in it and are open. */
-void oteli_place_detach(struct oteli_thread *thread, struct oteli_open *open, bool in_order);
+void oteli_place_detach(struct oteli_thread *thread, struct oteli_active_span *active,
+                        bool in_order);
 
 /* A place of the stack is left, and the context that was put for it. If it is not the top it stays
  * until those above it have left too. */
-void oteli_thread_leave(struct oteli_thread *thread, struct oteli_open *open);
+void oteli_thread_leave(struct oteli_thread *thread, struct oteli_active_span *active);
 
 /* A context is detached, or a stretch has ended, while spans that were entered in it are open. They
  * stay where they are until they end; what was current before is put on top of them. Where the
  * stack is deep they are abandoned: a program that never ends them would fill it. */
-void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_open *left);
+void oteli_thread_cover(struct oteli_thread *thread, const struct oteli_active_span *left);
 
 /* Make the newest place that says what is current the top, without publishing it. */
 void oteli_thread_settle(struct oteli_thread *thread);
 
 /* Let a cover repeat the place `below` it, or the newest under that which may be current. */
-void oteli_thread_show_again(struct oteli_thread *thread, struct oteli_open *cover);
+void oteli_thread_show_again(struct oteli_thread *thread, struct oteli_active_span *cover);
 
 /* The epoch of a child of `parent`: the parent's if that is open in this process. */
 uint32_t oteli_epoch_under(const struct oteli_thread *thread, const otel_span *parent);

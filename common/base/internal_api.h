@@ -6,7 +6,7 @@
 #ifndef OTELI_INTERNAL_API_H
 #define OTELI_INTERNAL_API_H
 
-#define OTELI_LENT __attribute__((visibility("default")))
+#define OTELI_INTERNAL_API __attribute__((visibility("default")))
 #define OTELI_NOT_LENT __attribute__((visibility("hidden")))
 
 #endif

@@ -20,17 +20,17 @@ struct oteli_pool {
 enum { OTELI_POOL_MOST = 16 << 20 };
 
 /* Zeroed and aligned for anything. NULL: no memory, or the pool has given out its most. */
-OTELI_LENT void *oteli_pool_take(struct oteli_pool *pool, size_t size);
+OTELI_INTERNAL_API void *oteli_pool_take(struct oteli_pool *pool, size_t size);
 
 /* `count` of them; a product that does not fit in a size is no memory. */
-OTELI_LENT void *oteli_pool_array(struct oteli_pool *pool, size_t count, size_t size);
+OTELI_INTERNAL_API void *oteli_pool_array(struct oteli_pool *pool, size_t count, size_t size);
 
 /* A copy with a NUL behind it. */
-OTELI_LENT char *oteli_pool_text(struct oteli_pool *pool, const char *data, size_t length);
+OTELI_INTERNAL_API char *oteli_pool_text(struct oteli_pool *pool, const char *data, size_t length);
 
 /* Let `pool` have all that another has, which is empty then. */
-OTELI_LENT void oteli_pool_adopt(struct oteli_pool *pool, struct oteli_pool *other);
+OTELI_INTERNAL_API void oteli_pool_adopt(struct oteli_pool *pool, struct oteli_pool *other);
 
-OTELI_LENT void oteli_pool_fini(struct oteli_pool *pool);
+OTELI_INTERNAL_API void oteli_pool_fini(struct oteli_pool *pool);
 
 #endif

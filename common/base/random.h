@@ -21,7 +21,7 @@ struct oteli_random {
 };
 
 /* Seed from the kernel; false when it gives no random bytes. */
-OTELI_LENT bool oteli_random_seed(struct oteli_random *random);
+OTELI_INTERNAL_API bool oteli_random_seed(struct oteli_random *random);
 
 /* Both halves of a product. The instruction by its name: compilers move the halves of a
  * 128-bit number about. */

@@ -92,17 +92,17 @@ static inline uint32_t oteli_clock_epoch(void)
 /* Choose the source by the word of OTEL_C_CLOCK ("auto", "tsc", "monotonic", "coarse",
  * and "fake" for tests) and begin an epoch. Takes some 50 us with a counter, to know its
  * rate at all. Returns why a wish was not granted, as a static text, or NULL. */
-OTELI_LENT const char *oteli_clock_start(const char *wish);
+OTELI_INTERNAL_API const char *oteli_clock_start(const char *wish);
 
 /* Read all clocks and follow them. Cheap; once a batch. True: the kernel has given up the counter,
  * ticks are those of CLOCK_MONOTONIC from now on, and threads that remember that the source is the
  * plain counter must look again. */
-OTELI_LENT bool oteli_clock_renew(void);
+OTELI_INTERNAL_API bool oteli_clock_renew(void);
 
 /* Nobody will renew the clock for an unknown time. From here on there is an epoch in which
  * nothing has been converted, so that the first renewal afterwards can still put right what
  * happened to the wall clock meanwhile. */
-OTELI_LENT void oteli_clock_rest(void);
+OTELI_INTERNAL_API void oteli_clock_rest(void);
 
 /* Convert a stored time of a span with this epoch to Unix nanoseconds. Equal times of one
  * epoch give equal answers, whoever asks and whenever. A time that no renewal has covered
@@ -128,7 +128,7 @@ static inline struct oteli_span_times oteli_clock_span_times(uint64_t start, uin
 }
 
 /* How many ticks a duration is, at the best rate known: for thresholds. */
-OTELI_LENT uint64_t oteli_clock_ticks_of_ns(uint64_t ns);
+OTELI_INTERNAL_API uint64_t oteli_clock_ticks_of_ns(uint64_t ns);
 
 /* Compare the counters of the cores that the calling thread may run on, by pinning it to
  * each; its affinity is restored, but if other code has changed it meanwhile the comparison ends
@@ -138,13 +138,13 @@ OTELI_LENT uint64_t oteli_clock_ticks_of_ns(uint64_t ns);
  * OTELI_CLOCK_COUNTER_BY_CORE: threads that remember that the source is the plain counter
  * must look again. The reference is the core on which oteli_clock_start ran, so what was
  * read there before stays exact; what was read elsewhere is off by that core's offset. */
-OTELI_LENT bool oteli_clock_measure_offsets(const uint64_t *stop);
+OTELI_INTERNAL_API bool oteli_clock_measure_offsets(const uint64_t *stop);
 
 /* In a forked child: whoever was at the clock does not exist here. Stores only. */
 void oteli_clock_forget(void);
 
 /* CLOCK_MONOTONIC in nanoseconds: deadlines and schedules. */
-OTELI_LENT uint64_t oteli_monotonic_ns(void);
+OTELI_INTERNAL_API uint64_t oteli_monotonic_ns(void);
 
 /* Why the counter is not trusted on this machine, as a static text; NULL when it is. */
 const char *oteli_clock_counter_distrust(void);

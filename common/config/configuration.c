@@ -268,7 +268,7 @@ void oteli_config_put_over(otel_sdk_options *options, const otel_sdk_options *ov
     }
 }
 
-/* What has no row. Half of the two functions is none. */
+/* Options without a row of the table. A callback is taken only together with its state. */
 static void take_rowless(struct oteli_config *config, const otel_sdk_options *options)
 {
     if (options == NULL)

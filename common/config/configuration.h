@@ -82,24 +82,28 @@ struct oteli_config {
  * level of the log. Free it with oteli_config_fini; after an error there is nothing to free.
  * OTEL_ERROR_INVALID_ARGUMENT, OTEL_ERROR_UNSUPPORTED: what the options ask for cannot be,
  * or is not in this build. OTEL_ERROR_NO_MEMORY. */
-OTELI_LENT otel_status oteli_config_load(struct oteli_config *config,
-                                         const otel_sdk_options *options, bool read_environment);
+OTELI_INTERNAL_API otel_status oteli_config_load(struct oteli_config *config,
+                                                 const otel_sdk_options *options,
+                                                 bool read_environment);
 /* The environment alone, for who wants something of it beside an SDK: the level of the log stays
  * as that has set it. */
-OTELI_LENT otel_status oteli_config_look(struct oteli_config *config);
-OTELI_LENT void oteli_config_fini(struct oteli_config *config);
+OTELI_INTERNAL_API otel_status oteli_config_look(struct oteli_config *config);
+OTELI_INTERNAL_API void oteli_config_fini(struct oteli_config *config);
 
 /* Whether the options (or NULL) say that no variable counts. */
-OTELI_LENT bool oteli_config_ignores_environment(const otel_sdk_options *options);
+OTELI_INTERNAL_API bool oteli_config_ignores_environment(const otel_sdk_options *options);
 
 /* Put what `over` has for settings, as far as it is set, over what `options` have. */
-OTELI_LENT void oteli_config_put_over(otel_sdk_options *options, const otel_sdk_options *over);
+OTELI_INTERNAL_API void oteli_config_put_over(otel_sdk_options *options,
+                                              const otel_sdk_options *over);
 
 /* For messages about the value of a field of `config`: where it comes from, as "default", "code"
  * or a variable; and by which name its giver knows it: a variable, or
  * "otel_sdk_options." and a member, which is static text as well. */
-OTELI_LENT const char *oteli_config_origin(const struct oteli_config *config, const void *field);
-OTELI_LENT const char *oteli_config_called(const struct oteli_config *config, const void *field);
+OTELI_INTERNAL_API const char *oteli_config_origin(const struct oteli_config *config,
+                                                   const void *field);
+OTELI_INTERNAL_API const char *oteli_config_called(const struct oteli_config *config,
+                                                   const void *field);
 
 /* What is wrong with what was given for a row and what is used instead, as the end of a sentence
  * that begins with the value; "" for nothing. */
@@ -136,17 +140,17 @@ const char *oteli_config_show(const struct oteli_config *config, const struct ot
 /* Tell each setting that is not the default, without secrets; `from`: "environment" or "code". */
 typedef void oteli_config_teller(const void *state, const char *variable, const char *value,
                                  const char *from);
-OTELI_LENT void oteli_config_tell(const struct oteli_config *config, oteli_config_teller *tell,
-                                  const void *state);
+OTELI_INTERNAL_API void oteli_config_tell(const struct oteli_config *config,
+                                          oteli_config_teller *tell, const void *state);
 
 /* Read a decimal number from 0 to 1, perhaps with an exponent, whatever the locale; blanks
  * around it are fine and anything else is not. false: it is no such number. */
-OTELI_LENT bool oteli_parse_ratio(const char *text, double *ratio);
+OTELI_INTERNAL_API bool oteli_parse_ratio(const char *text, double *ratio);
 
 /* common/config/env.c: the only caller of getenv. NULL when unset or empty, and in a program with
  * more rights than its caller (setuid and its like). For what has no row, and only while the SDK
  * starts or an exporter is made; copy what it returns. */
-OTELI_LENT const char *oteli_env_get(const char *variable);
+OTELI_INTERNAL_API const char *oteli_env_get(const char *variable);
 
 /* All of it, as `name=value` texts ended by NULL; and that which may be believed, which is nothing
  * in a program with more rights than its caller. */

@@ -25,7 +25,7 @@ enum { OTELI_FORK_PAGE = 4096 };
 
 /* Run `forget` in children from now on, after those that were added before it. The library that
  * contains it stays loaded (library.h). A second registration of it has no effect. */
-OTELI_LENT void oteli_fork_add(void (*forget)(void));
+OTELI_INTERNAL_API void oteli_fork_add(void (*forget)(void));
 
 /* Whole pages of OTELI_FORK_PAGE bytes in static memory without a value: zero in each child
  * from now on. False: the kernel, or its page size, does not do that. */
@@ -35,7 +35,7 @@ bool oteli_fork_wipe(void *at, size_t bytes);
 void oteli_fork_watch(uint64_t *mark);
 
 /* If this is a child that does not know it yet: an orphan. Forget what there is to forget. */
-OTELI_LENT void oteli_fork_notice(void);
+OTELI_INTERNAL_API void oteli_fork_notice(void);
 
 /* Whether this is an orphan that has not been given a life of its own yet. */
 bool oteli_fork_is_orphan(void);

@@ -10,6 +10,6 @@
 
 /* Whether the whole text is like the pattern. Takes time in proportion to the product of their
  * lengths at most. */
-OTELI_LENT bool oteli_pattern_matches(const char *pattern, const char *text, size_t length);
+OTELI_INTERNAL_API bool oteli_pattern_matches(const char *pattern, const char *text, size_t length);
 
 #endif

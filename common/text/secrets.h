@@ -17,7 +17,7 @@
 const char *oteli_hide_in_words(const char *text, char *out, size_t size);
 
 /* One setting, in which blanks and quotation marks may be part of a password. */
-OTELI_LENT const char *oteli_hide_in_setting(const char *text, char *out, size_t size);
+OTELI_INTERNAL_API const char *oteli_hide_in_setting(const char *text, char *out, size_t size);
 
 /* A list of headers, with asterisks for their values. */
 const char *oteli_hide_header_values(const char *list, char *out, size_t size);

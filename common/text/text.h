@@ -27,22 +27,23 @@ static inline char oteli_to_lower(char c)
 }
 
 /* Without the spaces and tabs at both ends. */
-OTELI_LENT otel_slice oteli_trim(otel_slice text);
+OTELI_INTERNAL_API otel_slice oteli_trim(otel_slice text);
 
 /* Take what stands up to the next `mark` from the front of `rest`, as it is. false: there is
  * nothing left. */
-OTELI_LENT bool oteli_piece_next(otel_slice *rest, char mark, otel_slice *piece);
+OTELI_INTERNAL_API bool oteli_piece_next(otel_slice *rest, char mark, otel_slice *piece);
 
 /* Take the next member of a comma separated list from the front of `rest`, trimmed. Empty
  * members are skipped. false: there is none left. */
-OTELI_LENT bool oteli_list_next(otel_slice *rest, otel_slice *member);
+OTELI_INTERNAL_API bool oteli_list_next(otel_slice *rest, otel_slice *member);
 
 /* Cut at the first `mark`: what stands before and behind it, both trimmed. false: there is
  * no mark, and nothing is written. */
-OTELI_LENT bool oteli_cut(otel_slice text, char mark, otel_slice *before, otel_slice *behind);
+OTELI_INTERNAL_API bool oteli_cut(otel_slice text, char mark, otel_slice *before,
+                                  otel_slice *behind);
 
 /* Whether the text is this word; ASCII letters in any case. */
-OTELI_LENT bool oteli_is_word(otel_slice text, const char *word);
+OTELI_INTERNAL_API bool oteli_is_word(otel_slice text, const char *word);
 
 /* Whether it is exactly this text. */
 static inline bool oteli_is_text(otel_slice slice, const char *text)
@@ -84,13 +85,13 @@ static inline const char *oteli_plural(uint64_t count)
 }
 
 /* A NUL-terminated copy on the heap, or NULL without memory. */
-OTELI_LENT char *oteli_slice_copy(otel_slice text);
+OTELI_INTERNAL_API char *oteli_slice_copy(otel_slice text);
 
 /* What an ASCII character is worth as a hexadecimal digit; -1: it is none. */
-OTELI_LENT int oteli_hex_digit(char c);
+OTELI_INTERNAL_API int oteli_hex_digit(char c);
 
 /* Whether the name of a header can be this: RFC 9110, 5.6.2 "token". */
-OTELI_LENT bool oteli_is_token(const char *text, size_t length);
+OTELI_INTERNAL_API bool oteli_is_token(const char *text, size_t length);
 
 /* Write a byte as %XX. Returns what comes behind it. */
 static inline char *oteli_percent_put(char *out, char byte)
@@ -117,15 +118,15 @@ static inline char *oteli_hex_put(char *out, const uint8_t *bytes, size_t length
 /* Replace every %xx by its byte; everything else, '+' too, stays. `out` needs room for
  * `length` bytes and may be `text`; it gets no NUL, and may contain one (%00). false: some
  * '%' is not followed by two hexadecimal digits, and `out` is of no use. */
-OTELI_LENT bool oteli_percent_decode(const char *text, size_t length, char *out,
-                                     size_t *out_length);
+OTELI_INTERNAL_API bool oteli_percent_decode(const char *text, size_t length, char *out,
+                                             size_t *out_length);
 
 /* Read decimal digits, with blanks around them and nothing else: no sign, no unit. false:
  * there is something else, or the number is above INT64_MAX. */
-OTELI_LENT bool oteli_parse_whole(otel_slice text, int64_t *number);
+OTELI_INTERNAL_API bool oteli_parse_whole(otel_slice text, int64_t *number);
 
 /* Read a decimal number, perhaps with a sign, a point and an exponent, behind which no digit
  * stands. false: there is something else, or no memory. */
-OTELI_LENT bool oteli_parse_decimal(otel_slice text, double *number);
+OTELI_INTERNAL_API bool oteli_parse_decimal(otel_slice text, double *number);
 
 #endif

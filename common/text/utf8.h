@@ -13,14 +13,15 @@
 #include <string.h>
 
 /* How many bytes from the start are valid UTF-8; `length` when all are. */
-OTELI_LENT size_t oteli_utf8_valid_prefix(const char *text, size_t length);
+OTELI_INTERNAL_API size_t oteli_utf8_valid_prefix(const char *text, size_t length);
 
 /* The size in bytes of the first `characters` code points of valid UTF-8. */
-OTELI_LENT size_t oteli_utf8_prefix_bytes(const char *text, size_t length, size_t characters);
+OTELI_INTERNAL_API size_t oteli_utf8_prefix_bytes(const char *text, size_t length,
+                                                  size_t characters);
 
 /* Copy with every bad byte replaced by U+FFFD. Returns the size of the copy, which is at
  * most 3 * length; out == NULL only computes it. */
-OTELI_LENT size_t oteli_utf8_replace(const char *text, size_t length, char *out);
+OTELI_INTERNAL_API size_t oteli_utf8_replace(const char *text, size_t length, char *out);
 
 static inline bool oteli_is_ascii(const char *text, size_t length)
 {

@@ -23,7 +23,7 @@ struct oteli_jaeger_argument {
 
 /* Read "endpoint=http://localhost:5778,pollingIntervalMs=5000,initialSamplingRate=0.25"; NULL is
  * an empty list. false: something in it is wrong, or there is no memory, and nothing is given. */
-OTELI_LENT bool oteli_jaeger_argument_parse(const char *text,
-                                            struct oteli_jaeger_argument *argument);
+OTELI_INTERNAL_API bool oteli_jaeger_argument_parse(const char *text,
+                                                    struct oteli_jaeger_argument *argument);
 
 #endif

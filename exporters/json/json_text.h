@@ -19,7 +19,7 @@ struct oteli_text {
     bool failed;
 };
 
-OTELI_LENT void oteli_text_fini(struct oteli_text *json);
+OTELI_INTERNAL_API void oteli_text_fini(struct oteli_text *json);
 
 /* Forget what is in it, a failure too, and keep the memory unless it is huge. */
 void oteli_text_reset(struct oteli_text *json);

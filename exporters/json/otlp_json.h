@@ -21,7 +21,7 @@ bool oteli_otlp_json_add(struct oteli_text *json, const otel_batch *batch, size_
 /* Make the text anew, of the spans from number `first` on: of as many as a request of `max_bytes`
  * may hold, and of `max_spans` at most. Gives how many; 0: the first alone is too much, or there is
  * no memory, and json->failed. */
-OTELI_LENT size_t oteli_otlp_json_request(struct oteli_text *json, const otel_batch *batch,
-                                          size_t first, size_t max_spans, size_t max_bytes);
+OTELI_INTERNAL_API size_t oteli_otlp_json_request(struct oteli_text *json, const otel_batch *batch,
+                                                  size_t first, size_t max_spans, size_t max_bytes);
 
 #endif

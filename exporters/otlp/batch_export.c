@@ -163,8 +163,8 @@ static void lose(const struct oteli_batch_export *batch_export, otel_export *cal
 }
 
 /* No time is left for this request, so there is none for those behind it. */
-static void give_up(struct oteli_batch_export *batch_export, otel_export *call,
-                    struct oteli_request_slot *slot)
+static void drop_rest(struct oteli_batch_export *batch_export, otel_export *call,
+                      struct oteli_request_slot *slot)
 {
     const struct oteli_request_call *request_call = &slot->request_call;
     const bool may_be_there = request_call->end == OTELI_CALL_UNCONFIRMED;
@@ -239,8 +239,8 @@ static void account_for(struct oteli_batch_export *batch_export, otel_export *ca
                         struct oteli_request_slot *slot)
 {
     const enum oteli_request_call_end end = slot->request_call.end;
-    note(batch_export, &slot->request_call, oteli_request_call_was_answered(end));
-    batch_export->is_away = batch_export->is_away && !oteli_request_call_was_answered(end);
+    note(batch_export, &slot->request_call, oteli_request_call_ended_by_receiver(end));
+    batch_export->is_away = batch_export->is_away && !oteli_request_call_ended_by_receiver(end);
     switch (end) {
     case OTELI_CALL_DELIVERED:
         accept(batch_export, call, slot);
@@ -263,7 +263,7 @@ static void account_for(struct oteli_batch_export *batch_export, otel_export *ca
     case OTELI_CALL_UNCONFIRMED:
         if (keep(batch_export, call, slot))
             break;
-        give_up(batch_export, call, slot);
+        drop_rest(batch_export, call, slot);
         return;
     }
     slot->first += slot->request.spans;

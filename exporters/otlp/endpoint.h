@@ -21,8 +21,9 @@ const char *oteli_otlp_default_endpoint(enum oteli_otlp_signal signal, otel_otlp
  * (it wins and is taken as it is, only an empty path becomes "/"). Either may be NULL; with both
  * it is the default. false, and *endpoint is NULL: the one that counts cannot be used, or there
  * is no memory. Free *endpoint with free(). */
-OTELI_LENT bool oteli_otlp_endpoint(enum oteli_otlp_signal signal, otel_otlp_protocol protocol,
-                                    const char *general, const char *own, char **endpoint);
+OTELI_INTERNAL_API bool oteli_otlp_endpoint(enum oteli_otlp_signal signal,
+                                            otel_otlp_protocol protocol, const char *general,
+                                            const char *own, char **endpoint);
 
 /* What an endpoint means. */
 struct oteli_endpoint {
@@ -43,11 +44,11 @@ void oteli_endpoint_fini(struct oteli_endpoint *endpoint);
  * percent-encoded and names are not. A pair that cannot be sent is left out, with one
  * warning that names the variable and not the value, which may be a secret. Of two with
  * the same name the later counts. false: no memory. Free with oteli_otlp_headers_free. */
-OTELI_LENT bool oteli_otlp_headers_parse(const char *variable, const char *text,
-                                         otel_otlp_header **headers, size_t *count);
+OTELI_INTERNAL_API bool oteli_otlp_headers_parse(const char *variable, const char *text,
+                                                 otel_otlp_header **headers, size_t *count);
 /* Whether none would be left out. false: no memory, too. */
-OTELI_LENT bool oteli_otlp_headers_are_pairs(const char *text);
-OTELI_LENT void oteli_otlp_headers_free(otel_otlp_header *headers, size_t count);
+OTELI_INTERNAL_API bool oteli_otlp_headers_are_pairs(const char *text);
+OTELI_INTERNAL_API void oteli_otlp_headers_free(otel_otlp_header *headers, size_t count);
 
 /* The proxy that curl would take from the environment for this URL, and the list of hosts
  * that it would not take it for; each "" when there is none. HTTP_PROXY in upper case does

@@ -15,14 +15,14 @@ struct oteli_otlp_client;
 
 /* As otel_otlp_exporter_new, which says what the errors mean; `given` may be NULL. What it says of
  * spooling and of requests at a time does not count. */
-OTELI_LENT otel_status oteli_otlp_client_new(const otel_otlp_options *given,
-                                             enum oteli_otlp_signal signal,
-                                             struct oteli_otlp_client **client);
-OTELI_LENT void oteli_otlp_client_free(struct oteli_otlp_client *client);
+OTELI_INTERNAL_API otel_status oteli_otlp_client_new(const otel_otlp_options *given,
+                                                     enum oteli_otlp_signal signal,
+                                                     struct oteli_otlp_client **client);
+OTELI_INTERNAL_API void oteli_otlp_client_free(struct oteli_otlp_client *client);
 
 /* The receiver as it may stand in a log line, and the most bytes that a message may have. */
-OTELI_LENT const char *oteli_otlp_client_receiver(const struct oteli_otlp_client *client);
-OTELI_LENT size_t oteli_otlp_client_max_bytes(const struct oteli_otlp_client *client);
+OTELI_INTERNAL_API const char *oteli_otlp_client_receiver(const struct oteli_otlp_client *client);
+OTELI_INTERNAL_API size_t oteli_otlp_client_max_bytes(const struct oteli_otlp_client *client);
 
 /* A message. What is known to be too large is not sent if it can be made smaller instead. */
 struct oteli_message {
@@ -54,16 +54,16 @@ struct oteli_meanwhile {
 
 /* Begin with messages that belong together, which have `timeout_ms` for all of them, and not more
  * than the options allow; and be done with them. */
-OTELI_LENT void oteli_otlp_client_open(struct oteli_otlp_client *client, int64_t timeout_ms,
-                                       struct oteli_meanwhile meanwhile);
-OTELI_LENT void oteli_otlp_client_close(struct oteli_otlp_client *client);
+OTELI_INTERNAL_API void oteli_otlp_client_open(struct oteli_otlp_client *client, int64_t timeout_ms,
+                                               struct oteli_meanwhile meanwhile);
+OTELI_INTERNAL_API void oteli_otlp_client_close(struct oteli_otlp_client *client);
 
 /* Between the two: wait for the end of a message. */
-OTELI_LENT struct oteli_otlp_result oteli_otlp_client_post(struct oteli_otlp_client *client,
-                                                           const struct oteli_message *message);
+OTELI_INTERNAL_API struct oteli_otlp_result oteli_otlp_client_post(
+    struct oteli_otlp_client *client, const struct oteli_message *message);
 
 /* Have the post that waits come back, and those that follow until the close not wait at all. While
  * it is closed nothing happens: what comes too late is not meant for the next messages. */
-OTELI_LENT void oteli_otlp_client_wake(struct oteli_otlp_client *client);
+OTELI_INTERNAL_API void oteli_otlp_client_wake(struct oteli_otlp_client *client);
 
 #endif

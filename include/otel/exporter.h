@@ -28,7 +28,7 @@ OTEL_BEGIN_DECLS
 /* Why a span that ended was lost. New reasons come at the end. */
 typedef enum otel_drop_reason {
     OTEL_DROP_QUEUE_FULL = 0,   /* OTEL_BSP_MAX_QUEUE_SIZE spans were waiting */
-    OTEL_DROP_BYTE_LIMIT,       /* OTEL_C_QUEUE_MAX_BYTES of them were */
+    OTEL_DROP_BYTE_LIMIT,       /* waiting spans filled OTEL_C_QUEUE_MAX_BYTES */
     OTEL_DROP_TOO_LARGE,        /* this span alone is above a size limit */
     OTEL_DROP_ALREADY_SHUTDOWN, /* it ended after otel_shutdown */
     OTEL_DROP_SHUTDOWN_TIMEOUT, /* still waiting when otel_shutdown had to return */

@@ -17,7 +17,7 @@ static otel_sampler known_part_of(const otel_sampler *sampler)
     return known;
 }
 
-void oteli_hooks_init(struct oteli_hooks *hooks, const struct oteli_engine_options *options)
+void oteli_custom_init(struct oteli_hooks *hooks, const struct oteli_engine_options *options)
 {
     *hooks = (struct oteli_hooks){
         .generate_ids = options->program.generate_ids,
@@ -29,21 +29,21 @@ void oteli_hooks_init(struct oteli_hooks *hooks, const struct oteli_engine_optio
         hooks->sampler = known_part_of(options->program.sampler);
 }
 
-void oteli_hooks_install(const struct oteli_hooks *hooks, struct oteli_sdk *sdk)
+void oteli_custom_install(const struct oteli_hooks *hooks, struct oteli_sdk *sdk)
 {
     const bool asks = hooks->sampler.sample != NULL || hooks->generate_ids != NULL ||
                       hooks->tracer_enabled != NULL;
     sdk->program.makes_ids = hooks->generate_ids != NULL;
     sdk->program.asks_tracers = hooks->tracer_enabled != NULL;
-    sdk->program.is_roundabout = asks || sdk->program.has_processors;
-    for (unsigned i = 0; i < OTELI_PARENT_KINDS && sdk->program.is_roundabout; i++)
+    sdk->program.has_callbacks = asks || sdk->program.has_processors;
+    for (unsigned i = 0; i < OTELI_PARENT_KINDS && sdk->program.has_callbacks; i++)
         if (asks || sdk->decide[i] == OTELI_DECIDE_SAMPLE)
-            sdk->decide[i] = OTELI_DECIDE_SAMPLE_AND_HOLD;
+            sdk->decide[i] = OTELI_DECIDE_SLOW_PATH;
 }
 
-void oteli_hooks_sample(const struct oteli_hooks *hooks,
-                        const struct oteli_sampling_question *question,
-                        otel_sampling_result *result)
+void oteli_custom_sample(const struct oteli_hooks *hooks,
+                         const struct oteli_sampling_question *question,
+                         otel_sampling_result *result)
 {
     const struct oteli_sampling *about = &question->about;
     const otel_span_options *options = about->options;
@@ -72,14 +72,14 @@ void oteli_hooks_sample(const struct oteli_hooks *hooks,
         result->attribute_count = 0;
 }
 
-void oteli_hooks_discard(const struct oteli_engine_options *options)
+void oteli_custom_discard(const struct oteli_engine_options *options)
 {
     struct oteli_hooks unused;
-    oteli_hooks_init(&unused, options);
-    oteli_hooks_fini(&unused);
+    oteli_custom_init(&unused, options);
+    oteli_custom_fini(&unused);
 }
 
-void oteli_hooks_fini(struct oteli_hooks *hooks)
+void oteli_custom_fini(struct oteli_hooks *hooks)
 {
     if (hooks->sampler.free != NULL)
         hooks->sampler.free(hooks->sampler.state);

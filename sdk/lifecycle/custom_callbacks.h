@@ -18,18 +18,18 @@ struct oteli_hooks {
 
 /* Adopt what the options have, and say so in the SDK's struct oteli_program and decisions. The
  * sampler that has a name is asked where the program has none of its own. */
-void oteli_hooks_init(struct oteli_hooks *hooks, const struct oteli_engine_options *options);
-void oteli_hooks_install(const struct oteli_hooks *hooks, struct oteli_sdk *sdk);
+void oteli_custom_init(struct oteli_hooks *hooks, const struct oteli_engine_options *options);
+void oteli_custom_install(const struct oteli_hooks *hooks, struct oteli_sdk *sdk);
 
 /* The answer of the program's sampler. */
-void oteli_hooks_sample(const struct oteli_hooks *hooks,
-                        const struct oteli_sampling_question *question,
-                        otel_sampling_result *result);
+void oteli_custom_sample(const struct oteli_hooks *hooks,
+                         const struct oteli_sampling_question *question,
+                         otel_sampling_result *result);
 
 /* Free the sampler; a second time does nothing. */
-void oteli_hooks_fini(struct oteli_hooks *hooks);
+void oteli_custom_fini(struct oteli_hooks *hooks);
 
 /* Free that of options that are not used. */
-void oteli_hooks_discard(const struct oteli_engine_options *options);
+void oteli_custom_discard(const struct oteli_engine_options *options);
 
 #endif

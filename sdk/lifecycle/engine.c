@@ -65,7 +65,7 @@ static void judge(const struct oteli_sdk *sdk, const struct oteli_sampling_quest
 {
     const struct oteli_engine *engine = engine_of(sdk);
     if (engine->hooks.sampler.sample != NULL) {
-        oteli_hooks_sample(&engine->hooks, question, result);
+        oteli_custom_sample(&engine->hooks, question, result);
         return;
     }
     const uint8_t decision = engine->sampler.decide[question->parent_kind];
@@ -154,7 +154,7 @@ void oteli_engine_rest(struct oteli_engine *engine)
 {
     engine->tick_ns = UINT64_MAX;
     engine->asleep = true;
-    oteli_bell_init(&engine->bell);
+    oteli_waker_init(&engine->waker);
 }
 
 /* What the program does itself. The hooks look at the processors. */
@@ -166,8 +166,8 @@ static bool set_program(struct oteli_engine *engine, const struct oteli_engine_o
     program->gets_exports = engine->sdk.synchronous;
     program->has_no_outlet =
         options->program.processor_count == 0 && options->program.exporter_count == 0;
-    oteli_hooks_init(&engine->hooks, options);
-    oteli_hooks_install(&engine->hooks, &engine->sdk);
+    oteli_custom_init(&engine->hooks, options);
+    oteli_custom_install(&engine->hooks, &engine->sdk);
     return oteli_processors_init(&engine->processors, options, &engine->resource);
 }
 
@@ -210,7 +210,7 @@ otel_status oteli_engine_furnish(struct oteli_engine *engine, size_t batch_capac
     if (!init_batches(engine, batch_capacity) ||
         !oteli_ring_init(&engine->ring, oteli_lines_most(), 0))
         return OTEL_ERROR_NO_MEMORY;
-    const bool done = init_monitor(engine) && (!is_driven || oteli_driving_init(engine));
+    const bool done = init_monitor(engine) && (!is_driven || oteli_event_fds_init(engine));
     return done ? OTEL_OK : OTEL_ERROR_SYSTEM;
 }
 
@@ -224,7 +224,7 @@ static bool adopt(struct oteli_engine *engine, const struct oteli_engine_options
     for (size_t i = 0; i < count; i++)
         engine->pipelines[i].exporter = options->program.exporters[i];
     for (size_t i = 0; i < count; i++)
-        oteli_attend_init(&engine->pipelines[i]);
+        oteli_on_idle_init(&engine->pipelines[i]);
     engine->pipeline_count = count;
     return true;
 }
@@ -235,7 +235,7 @@ void oteli_start_discard(const struct oteli_engine_options *options)
         if (options->program.exporters[i].free != NULL)
             options->program.exporters[i].free(options->program.exporters[i].state);
     oteli_processors_discard(options);
-    oteli_hooks_discard(options);
+    oteli_custom_discard(options);
 }
 
 /* An exporter whose constructor has failed is often all zero. */
@@ -297,11 +297,11 @@ otel_status oteli_engine_new(const struct oteli_engine_options *options,
 void oteli_engine_free(struct oteli_engine *engine)
 {
     if (engine->ring.slots != NULL)
-        oteli_harvest_fini(engine);
+        oteli_drain_fini(engine);
     oteli_export_fini(engine);
     oteli_processors_fini(&engine->processors);
-    oteli_hooks_fini(&engine->hooks);
-    oteli_driving_fini(engine);
+    oteli_custom_fini(&engine->hooks);
+    oteli_event_fds_fini(engine);
     free(engine->pipelines);
     oteli_resource_fini(&engine->resource);
     oteli_batch_fini(&engine->batches[0]);

@@ -2,9 +2,9 @@
 /* sdk/lifecycle/engine.h - a running SDK: its pipelines, the queue before them, and who may touch
  * what.
  *
- *     app threads ──lots──▶ reserved        harvest ─▶ batch ─▶ export ─▶ pipelines
+ *     app threads ─quotas─▶ reserved        drain ─▶ batch ─▶ export ─▶ pipelines
  *                 ──lines─▶ ring ─────────▶    (worker.c drives these, on otel-export)
- *                 ──bell──▶
+ *                 ─waker──▶
  *     any thread  ──asks──▶ flush_wanted, stopping
  *
  * One engine lives from otel_start to the next otel_start, so that its statistics can be
@@ -47,11 +47,12 @@ struct oteli_engine {
     uint64_t export_timeout_ns; /* UINT64_MAX: none */
 
     /* of the app threads */
-    _Alignas(OTELI_CACHELINE) struct oteli_bell bell; /* one cache line for all that a lot costs */
-    uint64_t reserved;                                /* spans in lots, lines and batches */
-    /* The queue was full, but there was nothing to take: all of its room is in lots of
+    _Alignas(
+        OTELI_CACHELINE) struct oteli_waker waker; /* one cache line for all that a lot costs */
+    uint64_t reserved;                             /* spans in quotas, lines and batches */
+    /* The queue was full, but there was nothing to take: all of its room is in quotas of
      * threads that do not use it. Set by the worker, unset by whoever uses up a lot. */
-    uint32_t full_is_futile;
+    uint32_t full_but_empty;
     _Alignas(OTELI_CACHELINE) struct oteli_ring ring;
 
     /* of the worker */
@@ -59,9 +60,9 @@ struct oteli_engine {
     otel_batch *batch;            /* the one of them that is being filled */
     bool is_prepared;             /* the exporters have been shown it, complete */
     struct oteli_sending sending; /* perhaps the other */
-    struct oteli_harvest harvest;
+    struct oteli_drain drain;
     struct oteli_pass pass;
-    struct oteli_driving driving;
+    struct oteli_event_fds event_fds;
     uint32_t cores;           /* that the worker may run on */
     uint64_t told_drops;      /* by threads, and known to the log … */
     uint64_t drops_meanwhile; /* … since it said that the queue is full … */

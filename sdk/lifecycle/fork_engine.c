@@ -16,7 +16,7 @@ static otel_status renew_pipelines(struct oteli_engine *engine, const struct ote
     for (size_t i = 0; i < count; i++)
         engine->pipelines[i].exporter = oteli_exporter_renew(&parents->pipelines[i].exporter);
     for (size_t i = 0; i < count; i++)
-        oteli_attend_init(&engine->pipelines[i]);
+        oteli_on_idle_init(&engine->pipelines[i]);
     return OTEL_OK;
 }
 
@@ -49,8 +49,8 @@ otel_status oteli_engine_renew(const struct oteli_engine *parents, struct oteli_
     copy_settings(engine, parents);
     otel_status status = oteli_resource_renew(&engine->resource, &parents->resource);
     if (status == OTEL_OK)
-        status =
-            oteli_engine_furnish(engine, parents->batches[0].capacity, parents->driving.is_chosen);
+        status = oteli_engine_furnish(engine, parents->batches[0].capacity,
+                                      parents->event_fds.is_chosen);
     if (status == OTEL_OK &&
         !oteli_processors_renew(&engine->processors, &parents->processors, &engine->resource))
         status = OTEL_ERROR_NO_MEMORY;

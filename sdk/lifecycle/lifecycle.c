@@ -133,7 +133,7 @@ static void revive(void);
 /* Let an engine that was made work. After an error it is still the caller's. */
 static otel_status run_locked(struct oteli_engine *made)
 {
-    const bool has_thread = !made->sdk.synchronous && !made->driving.is_chosen;
+    const bool has_thread = !made->sdk.synchronous && !made->event_fds.is_chosen;
     if (has_thread &&
         oteli_thread_create(&made->thread, made->thread_stack_bytes, oteli_worker_main, made) != 0)
         return OTEL_ERROR_SYSTEM;
@@ -298,12 +298,12 @@ struct oteli_engine *oteli_lifecycle_use(bool stop, otel_status *status)
 }
 
 /* The engine stays until the next start, for its statistics. Its descriptors go now, if nobody can
- * be ringing its bell any more; those that otel_poll_fd has lent stay with it. */
+ * be ringing its waker any more; those that otel_poll_fd has lent stay with it. */
 static void close_descriptors(struct oteli_engine *stopped)
 {
     if (stopped->users == 0 && oteli_load_acquire_32(&stopped->done) != 0 &&
-        !stopped->driving.is_chosen && !oteli_sdk_is_borrowed(&stopped->sdk))
-        oteli_driving_close(&stopped->driving);
+        !stopped->event_fds.is_chosen && !oteli_sdk_is_borrowed(&stopped->sdk))
+        oteli_event_fds_close(&stopped->event_fds);
 }
 
 void oteli_lifecycle_leave(struct oteli_engine *used)
@@ -327,8 +327,8 @@ static bool flush_worker(struct oteli_engine *flushed, uint64_t deadline_ns)
     if (flushed->flush_deadline_ns < deadline_ns)
         flushed->flush_deadline_ns = deadline_ns;
     pthread_mutex_unlock(&flushed->mutex);
-    oteli_bell_ring(&flushed->bell);
-    if (flushed->driving.is_chosen)
+    oteli_waker_wake(&flushed->waker);
+    if (flushed->event_fds.is_chosen)
         oteli_drive_until(flushed, &flushed->flush_done, ticket, deadline_ns);
     pthread_mutex_lock(&flushed->mutex);
     while (!has_reached(flushed->flush_done, ticket) && !flushed->done)
@@ -387,7 +387,7 @@ static uint64_t worker_deadline(uint64_t deadline_ns)
     return deadline_ns - kept_ns;
 }
 
-static void give_up(struct oteli_engine *stopped)
+static void abandon_engine(struct oteli_engine *stopped)
 {
     oteli_store_release_32(&stopped->hangs, 1);
     oteli_api_keep_memory();
@@ -397,13 +397,13 @@ static void give_up(struct oteli_engine *stopped)
 static void stop_worker(struct oteli_engine *stopped, uint64_t deadline_ns)
 {
     static const uint64_t never;
-    const bool has_thread = !stopped->driving.is_chosen;
+    const bool has_thread = !stopped->event_fds.is_chosen;
     /* Under the mutex, so that the worker does not free exporters that are being woken. */
     pthread_mutex_lock(&stopped->mutex);
     oteli_store_release_64(&stopped->stop_deadline_ns, worker_deadline(deadline_ns));
     oteli_export_wake(stopped);
     pthread_mutex_unlock(&stopped->mutex);
-    oteli_bell_ring(&stopped->bell);
+    oteli_waker_wake(&stopped->waker);
     const uint64_t last_ns =
         deadline_ns < UINT64_MAX - GRACE_NS ? deadline_ns + GRACE_NS : UINT64_MAX;
     if (!has_thread)
@@ -413,7 +413,7 @@ static void stop_worker(struct oteli_engine *stopped, uint64_t deadline_ns)
         continue;
     const bool has_returned = stopped->done;
     if (!has_returned)
-        give_up(stopped);
+        abandon_engine(stopped);
     pthread_mutex_unlock(&stopped->mutex);
     if (has_thread && has_returned) {
         pthread_join(stopped->thread, NULL);
@@ -427,7 +427,7 @@ static void stop_simple(struct oteli_engine *stopped, uint64_t deadline_ns)
     oteli_store_release_64(&stopped->stop_deadline_ns, worker_deadline(deadline_ns));
     oteli_export_wake(stopped);
     if (!oteli_deadline_lock(&stopped->mutex, deadline_ns)) {
-        give_up(stopped); /* the export that hangs does the rest when it comes back */
+        abandon_engine(stopped); /* the export that hangs does the rest when it comes back */
         oteli_simple_finish_hanging(stopped);
         return;
     }
@@ -439,13 +439,13 @@ static void stop_simple(struct oteli_engine *stopped, uint64_t deadline_ns)
  * done in time is done when the engine is freed. */
 static otel_status stop_program(struct oteli_engine *stopped, uint64_t deadline_ns)
 {
-    if (!stopped->sdk.program.is_roundabout)
+    if (!stopped->sdk.program.has_callbacks)
         return OTEL_OK;
     otel_status status;
     if (!oteli_sdk_wait_until_left(deadline_ns) ||
         !oteli_processors_stop(&stopped->processors, deadline_ns, &status))
         return OTEL_ERROR_TIMEOUT;
-    oteli_hooks_fini(&stopped->hooks);
+    oteli_custom_fini(&stopped->hooks);
     return status;
 }
 

@@ -37,12 +37,12 @@ struct oteli_engine_options {
 
 /* What the program's options (or NULL) say of it, as far as their size goes; the configuration
  * is the caller's to fill in. */
-OTELI_LENT struct oteli_engine_options oteli_start_options(const otel_sdk_options *options);
+OTELI_INTERNAL_API struct oteli_engine_options oteli_start_options(const otel_sdk_options *options);
 
 /* Free what is adopted, of options with which nothing is started. */
-OTELI_LENT void oteli_start_discard(const struct oteli_engine_options *options);
+OTELI_INTERNAL_API void oteli_start_discard(const struct oteli_engine_options *options);
 
 /* Says at the end where spans go. */
-OTELI_LENT otel_status oteli_start(const struct oteli_engine_options *options);
+OTELI_INTERNAL_API otel_status oteli_start(const struct oteli_engine_options *options);
 
 #endif

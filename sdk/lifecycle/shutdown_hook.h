@@ -12,6 +12,6 @@
 /* From now on otel_shutdown calls it before anything else, with half of its own time. It is
  * harmless when there is nothing to stop: after a first call, and in a forked child. NULL:
  * nobody. */
-OTELI_LENT void oteli_before_shutdown(void (*stop)(int64_t timeout_ms));
+OTELI_INTERNAL_API void oteli_before_shutdown(void (*stop)(int64_t timeout_ms));
 
 #endif

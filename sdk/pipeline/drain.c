@@ -19,16 +19,16 @@
 /* How far ahead records are fetched, and how large most of them are. */
 enum { BYTES_AHEAD = 2048, USUAL_BYTES = 128 };
 
-void oteli_harvest_begin(struct oteli_engine *engine)
+void oteli_drain_begin(struct oteli_engine *engine)
 {
-    struct oteli_harvest *harvest = &engine->harvest;
-    if (harvest->under_way)
+    struct oteli_drain *drain = &engine->drain;
+    if (drain->under_way)
         return;
     oteli_export_renew_clock(engine);
-    harvest->under_way = true;
-    harvest->in_ring = false;
-    harvest->thread = oteli_threads();
-    harvest->line = NULL;
+    drain->under_way = true;
+    drain->in_ring = false;
+    drain->thread = oteli_threads();
+    drain->line = NULL;
 }
 
 static void pin(otel_batch *batch, struct oteli_line *line)
@@ -92,14 +92,14 @@ static bool take_from(struct oteli_engine *engine, struct oteli_line *line, uint
         oteli_store_relaxed_32(&line->consumed, consumed);
     const uint64_t taken = batch->count - before + lost;
     if (taken != 0) {
-        engine->harvest.taken += taken;
-        oteli_bell_taken(&engine->bell, taken);
+        engine->drain.taken += taken;
+        oteli_waker_taken(&engine->waker, taken);
         lose(engine, OTEL_DROP_NO_MEMORY, lost);
     }
     return consumed >= committed;
 }
 
-void oteli_harvest_look_up_names(struct oteli_engine *engine)
+void oteli_drain_look_up_names(struct oteli_engine *engine)
 {
     lose(engine, OTEL_DROP_NO_MEMORY, oteli_expand_names(engine->batch));
 }
@@ -128,14 +128,14 @@ static void give_back(struct oteli_engine *engine, struct oteli_line *line)
         oteli_line_put(line);
         return;
     }
-    line->next = engine->harvest.parked;
-    engine->harvest.parked = line;
+    line->next = engine->drain.parked;
+    engine->drain.parked = line;
 }
 
 static void give_back_parked(struct oteli_engine *engine)
 {
-    struct oteli_line *line = engine->harvest.parked;
-    engine->harvest.parked = NULL;
+    struct oteli_line *line = engine->drain.parked;
+    engine->drain.parked = NULL;
     while (line != NULL) {
         struct oteli_line *next = line->next;
         give_back(engine, line);
@@ -169,15 +169,15 @@ static struct oteli_line *line_of(const struct oteli_engine *engine,
  * If the thread has changed its line meanwhile, the rest is in the ring. */
 static bool visit(struct oteli_engine *engine, const struct oteli_thread *thread)
 {
-    struct oteli_harvest *harvest = &engine->harvest;
+    struct oteli_drain *drain = &engine->drain;
     struct oteli_line *line = line_of(engine, thread);
-    if (line == NULL || (harvest->line != NULL && harvest->line != line))
+    if (line == NULL || (drain->line != NULL && drain->line != line))
         return true;
-    if (harvest->line == NULL) {
-        harvest->line = line;
-        harvest->limit = committed_in(line);
+    if (drain->line == NULL) {
+        drain->line = line;
+        drain->limit = committed_in(line);
     }
-    return take_from(engine, line, harvest->limit);
+    return take_from(engine, line, drain->limit);
 }
 
 static void fetch_head(const struct oteli_line *line)
@@ -210,14 +210,14 @@ static void look_into_next(const struct oteli_engine *engine, const struct oteli
 
 static bool visit_threads(struct oteli_engine *engine)
 {
-    struct oteli_harvest *harvest = &engine->harvest;
-    while (harvest->thread != NULL) {
-        look_ahead(engine, harvest->thread->next);
-        if (!visit(engine, harvest->thread))
+    struct oteli_drain *drain = &engine->drain;
+    while (drain->thread != NULL) {
+        look_ahead(engine, drain->thread->next);
+        if (!visit(engine, drain->thread))
             return false;
-        look_into_next(engine, harvest->thread->next);
-        harvest->thread = harvest->thread->next;
-        harvest->line = NULL;
+        look_into_next(engine, drain->thread->next);
+        drain->thread = drain->thread->next;
+        drain->line = NULL;
     }
     return true;
 }
@@ -226,12 +226,12 @@ static bool visit_threads(struct oteli_engine *engine)
  * they were empty before: from then on they are somebody else's. */
 static bool visit_ring(struct oteli_engine *engine)
 {
-    struct oteli_harvest *harvest = &engine->harvest;
-    for (; harvest->ticket != harvest->ring_end; harvest->ticket++) {
-        if ((int64_t)(harvest->ticket - engine->ring.tail) < 0)
+    struct oteli_drain *drain = &engine->drain;
+    for (; drain->ticket != drain->ring_end; drain->ticket++) {
+        if ((int64_t)(drain->ticket - engine->ring.tail) < 0)
             continue;
-        struct oteli_line *line = oteli_ring_peek(&engine->ring, harvest->ticket);
-        fetch_head(oteli_ring_peek(&engine->ring, harvest->ticket + 1));
+        struct oteli_line *line = oteli_ring_peek(&engine->ring, drain->ticket);
+        fetch_head(oteli_ring_peek(&engine->ring, drain->ticket + 1));
         if (line != NULL && !take_from(engine, line, committed_in(line)))
             return false;
         retire(engine);
@@ -239,24 +239,24 @@ static bool visit_ring(struct oteli_engine *engine)
     return true;
 }
 
-bool oteli_harvest_continue(struct oteli_engine *engine)
+bool oteli_drain_continue(struct oteli_engine *engine)
 {
-    struct oteli_harvest *harvest = &engine->harvest;
+    struct oteli_drain *drain = &engine->drain;
     if (!visit_threads(engine))
         return false;
-    if (!harvest->in_ring) {
-        harvest->in_ring = true;
-        harvest->ticket = engine->ring.tail;
-        harvest->ring_end = oteli_ring_head(&engine->ring);
+    if (!drain->in_ring) {
+        drain->in_ring = true;
+        drain->ticket = engine->ring.tail;
+        drain->ring_end = oteli_ring_head(&engine->ring);
     }
     if (!visit_ring(engine))
         return false;
-    harvest->under_way = false;
+    drain->under_way = false;
     retire(engine);
     return engine->batch->count < engine->batch->capacity;
 }
 
-void oteli_harvest_release(struct oteli_engine *engine, otel_batch *batch)
+void oteli_drain_release(struct oteli_engine *engine, otel_batch *batch)
 {
     for (size_t i = 0; i < batch->line_count; i++) {
         struct oteli_line *line = batch->lines[i];
@@ -267,7 +267,7 @@ void oteli_harvest_release(struct oteli_engine *engine, otel_batch *batch)
     give_back_parked(engine);
 }
 
-uint64_t oteli_harvest_leftover(const struct oteli_engine *engine)
+uint64_t oteli_drain_leftover(const struct oteli_engine *engine)
 {
     uint64_t count = 0;
     /* The ring first: a line that a late thread hands over meanwhile is then missed for
@@ -286,7 +286,7 @@ uint64_t oteli_harvest_leftover(const struct oteli_engine *engine)
     return count;
 }
 
-void oteli_harvest_fini(struct oteli_engine *engine)
+void oteli_drain_fini(struct oteli_engine *engine)
 {
     struct oteli_line *line;
     while ((line = oteli_ring_take(&engine->ring)) != NULL)

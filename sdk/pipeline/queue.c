@@ -2,9 +2,9 @@
 /* sdk/pipeline/queue.c - the producers' side of the batch span processor. App threads, lock-free,
  * once in a lot or a line of spans.
  *
- * A lot is the right to end some spans. Lots are large while there is room for everybody
+ * A quota is the right to end some spans. Quotas are large while there is room for everybody
  * to have one, and single spans when there is not, so the limit is exact for any number
- * of threads: the sum of all lots, lines and batches never exceeds the queue's size. Mounts
+ * of threads: the sum of all quotas, lines and batches never exceeds the queue's size. Mounts
  * reserve what they need, all or nothing, and take nothing of a lot. */
 #include "sdk/pipeline/queue.h"
 #include "sdk/lifecycle/engine.h"
@@ -12,9 +12,9 @@
 enum { LARGEST_LOT = 128, FEW_THREADS = 2 };
 
 /* A thread that goes on gets twice what it has used up; one that stops keeps what is left of
- * its lot, and that room is lost to the others. So lots begin with one span, and leave room
+ * its quota, and that room is lost to the others. So quotas begin with one span, and leave room
  * for eight of every thread. */
-static uint64_t lot_size(const struct oteli_engine *engine, uint64_t room, uint32_t ended)
+static uint64_t quota_size(const struct oteli_engine *engine, uint64_t room, uint32_t ended)
 {
     const uint64_t threads = oteli_load_relaxed_32(&engine->sdk.threads);
     uint64_t most = room / (8 * (threads > FEW_THREADS ? threads : FEW_THREADS));
@@ -39,29 +39,29 @@ static void unsay_full(const struct oteli_engine *engine)
 
 /* Nobody needs to ask for room any more. Either we see here what was freed meanwhile, or
  * whoever frees it sees what we have said. */
-static void say_full(const struct oteli_engine *engine)
+static void mark_queue_full(const struct oteli_engine *engine)
 {
     oteli_exchange_full_64(&oteli_full, engine->sdk.generation);
     if (has_room(engine))
         unsay_full(engine);
 }
 
-static void complain_of_full(struct oteli_engine *engine)
+static void warn_of_full_queue(struct oteli_engine *engine)
 {
-    if (oteli_load_relaxed_32(&engine->full_is_futile) == 0)
-        oteli_bell_knock(&engine->bell);
+    if (oteli_load_relaxed_32(&engine->full_but_empty) == 0)
+        oteli_waker_request_drain(&engine->waker);
 }
 
 /* Spans wait that did not before, so there is something to make room with. */
 void oteli_queue_announce(struct oteli_sdk *sdk, uint32_t spans)
 {
     struct oteli_engine *engine = (struct oteli_engine *)(void *)sdk;
-    oteli_bell_announce(&engine->bell, spans);
-    if (oteli_load_relaxed_32(&engine->full_is_futile) == 0)
+    oteli_waker_announce(&engine->waker, spans);
+    if (oteli_load_relaxed_32(&engine->full_but_empty) == 0)
         return;
-    oteli_store_relaxed_32(&engine->full_is_futile, 0);
+    oteli_store_relaxed_32(&engine->full_but_empty, 0);
     if (oteli_load_relaxed_64(&oteli_full) == engine->sdk.generation)
-        oteli_bell_knock(&engine->bell); /* for those who do not ask any more */
+        oteli_waker_request_drain(&engine->waker); /* for those who do not ask any more */
 }
 
 void oteli_queue_free_room(struct oteli_engine *engine, uint64_t spans)
@@ -78,13 +78,13 @@ uint32_t oteli_queue_take_lot(struct oteli_sdk *sdk, uint32_t ended)
     for (;;) {
         const uint64_t reserved = oteli_load_relaxed_64(&engine->reserved);
         if (reserved >= engine->queue_size) {
-            say_full(engine);
-            complain_of_full(engine); /* behind it: what the worker frees then, it unsays */
+            mark_queue_full(engine);
+            warn_of_full_queue(engine); /* behind it: what the worker frees then, it unsays */
             return 0;
         }
-        const uint64_t lot = lot_size(engine, engine->queue_size - reserved, ended);
-        if (oteli_cas_full_64(&engine->reserved, reserved, reserved + lot))
-            return (uint32_t)lot;
+        const uint64_t quota = quota_size(engine, engine->queue_size - reserved, ended);
+        if (oteli_cas_full_64(&engine->reserved, reserved, reserved + quota))
+            return (uint32_t)quota;
     }
 }
 
@@ -95,7 +95,7 @@ bool oteli_queue_reserve(struct oteli_sdk *sdk, uint32_t count)
         const uint64_t reserved = oteli_load_relaxed_64(&engine->reserved);
         if (count > engine->queue_size - reserved) {
             if (count <= engine->queue_size)
-                complain_of_full(engine);
+                warn_of_full_queue(engine);
             return false;
         }
         if (oteli_cas_full_64(&engine->reserved, reserved, reserved + count))
@@ -110,7 +110,7 @@ void oteli_queue_give_room_back(struct oteli_sdk *sdk, uint32_t count)
 
 void oteli_queue_press(struct oteli_sdk *sdk)
 {
-    complain_of_full((struct oteli_engine *)(void *)sdk);
+    warn_of_full_queue((struct oteli_engine *)(void *)sdk);
 }
 
 void oteli_queue_hand_over(struct oteli_sdk *sdk, struct oteli_line *line)
@@ -120,5 +120,5 @@ void oteli_queue_hand_over(struct oteli_sdk *sdk, struct oteli_line *line)
 
 void oteli_queue_wake(struct oteli_sdk *sdk)
 {
-    oteli_bell_ring(&((struct oteli_engine *)(void *)sdk)->bell);
+    oteli_waker_wake(&((struct oteli_engine *)(void *)sdk)->waker);
 }

@@ -35,87 +35,87 @@
 #include "common/base/atomic.h"
 
 /* In the lower half of `wanted`: the worker is awake. */
-#define OTELI_BELL_NEVER UINT32_MAX
+#define OTELI_WAKER_NEVER UINT32_MAX
 
-struct oteli_bell {
+struct oteli_waker {
     uint32_t word;    /* changes with every wake-up */
     uint32_t fd;      /* a socket that is written to instead of a futex wake; -1: none */
     uint64_t wanted;  /* lower half: spans that must wait to be worth a wake-up; upper half: the
                          number of the sleep */
     uint64_t waiting; /* int64_t: spans announced by producers less those taken; may be
                          below zero, because the worker takes spans before they are announced */
-    uint32_t knocked; /* somebody has knocked since the worker last asked */
-    uint64_t rings;   /* how often the worker was woken */
-    uint64_t inode;   /* of the socket: what has its number may be somebody else's by now */
+    uint32_t drain_requested; /* somebody has knocked since the worker last asked */
+    uint64_t wakes;           /* how often the worker was woken */
+    uint64_t inode;           /* of the socket: what has its number may be somebody else's by now */
 };
 
 /* Producer: announce spans, and wake the worker if that makes a batch. */
-void oteli_bell_announce(struct oteli_bell *bell, uint64_t spans);
+void oteli_waker_announce(struct oteli_waker *waker, uint64_t spans);
 
 /* Worker: spans were taken. */
-static inline void oteli_bell_taken(struct oteli_bell *bell, uint64_t spans)
+static inline void oteli_waker_taken(struct oteli_waker *waker, uint64_t spans)
 {
-    oteli_add_full_64(&bell->waiting, (uint64_t)0 - spans);
+    oteli_add_full_64(&waker->waiting, (uint64_t)0 - spans);
 }
 
-static inline int64_t oteli_bell_waiting(const struct oteli_bell *bell)
+static inline int64_t oteli_waker_waiting(const struct oteli_waker *waker)
 {
-    return (int64_t)oteli_load_relaxed_64(&bell->waiting);
+    return (int64_t)oteli_load_relaxed_64(&waker->waiting);
 }
 
 /* Whether the worker sleeps, or is about to, and has not been rung for. */
-static inline bool oteli_bell_is_armed(const struct oteli_bell *bell)
+static inline bool oteli_waker_is_armed(const struct oteli_waker *waker)
 {
-    return (uint32_t)oteli_load_relaxed_64(&bell->wanted) != OTELI_BELL_NEVER;
+    return (uint32_t)oteli_load_relaxed_64(&waker->wanted) != OTELI_WAKER_NEVER;
 }
 
 /* Any thread: wake the worker whatever it waits for. */
-void oteli_bell_ring(struct oteli_bell *bell);
+void oteli_waker_wake(struct oteli_waker *waker);
 
 /* Producer: wake the worker if it sleeps and nobody has rung yet, and keep it awake if it
  * is about to sleep. */
-void oteli_bell_knock(struct oteli_bell *bell);
+void oteli_waker_request_drain(struct oteli_waker *waker);
 
 /* Worker: whether somebody has knocked since this was last asked. */
-static inline bool oteli_bell_was_knocked(struct oteli_bell *bell)
+static inline bool oteli_waker_take_drain_request(struct oteli_waker *waker)
 {
-    return oteli_exchange_full_32(&bell->knocked, 0) != 0;
+    return oteli_exchange_full_32(&waker->drain_requested, 0) != 0;
 }
 
 /* Worker: the part of falling asleep that makes it safe: say what is wanted, and look once
  * more. False: there is something to do. Whoever then waits by other means than
- * oteli_bell_sleep calls oteli_bell_disarm afterwards. */
-bool oteli_bell_arm(struct oteli_bell *bell, int64_t wanted);
-void oteli_bell_disarm(struct oteli_bell *bell);
+ * oteli_waker_sleep calls oteli_waker_disarm afterwards. */
+bool oteli_waker_arm(struct oteli_waker *waker, int64_t wanted);
+void oteli_waker_disarm(struct oteli_waker *waker);
 
 /* Worker: sleep until `wanted` spans wait, somebody rings, or the monotonic clock says
  * deadline_ns (UINT64_MAX: never). `heard` is the word as it was before the worker last
- * looked whether it had something to do (oteli_bell_listen). */
-static inline uint32_t oteli_bell_listen(const struct oteli_bell *bell)
+ * looked whether it had something to do (oteli_waker_listen). */
+static inline uint32_t oteli_waker_listen(const struct oteli_waker *waker)
 {
-    return oteli_load_acquire_32(&bell->word);
+    return oteli_load_acquire_32(&waker->word);
 }
-void oteli_bell_sleep(struct oteli_bell *bell, uint32_t heard, int64_t wanted,
-                      uint64_t deadline_ns);
+void oteli_waker_sleep(struct oteli_waker *waker, uint32_t heard, int64_t wanted,
+                       uint64_t deadline_ns);
 
-static inline void oteli_bell_init(struct oteli_bell *bell)
+static inline void oteli_waker_init(struct oteli_waker *waker)
 {
-    bell->word = 0;
-    bell->wanted = OTELI_BELL_NEVER;
-    bell->waiting = 0;
-    bell->knocked = 0;
-    bell->rings = 0;
-    bell->fd = UINT32_MAX;
-    bell->inode = 0;
+    waker->word = 0;
+    waker->wanted = OTELI_WAKER_NEVER;
+    waker->waiting = 0;
+    waker->drain_requested = 0;
+    waker->wakes = 0;
+    waker->fd = UINT32_MAX;
+    waker->inode = 0;
 }
 
 /* Worker: be rung for by this socket from now on; -1: by the futex again. What was rung while
  * this changes may go the other way, so the worker listens again before it sleeps. */
-static inline void oteli_bell_set_fd(struct oteli_bell *bell, int fd, uint64_t inode)
+static inline void oteli_waker_set_fd(struct oteli_waker *waker, int fd, uint64_t inode)
 {
     if (fd >= 0)
-        oteli_store_relaxed_64(&bell->inode, inode);
-    oteli_store_release_32(&bell->fd, (uint32_t)fd);
+        oteli_store_relaxed_64(&waker->inode, inode);
+    oteli_store_release_32(&waker->fd, (uint32_t)fd);
 }
 
 #endif

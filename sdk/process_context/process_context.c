@@ -41,7 +41,7 @@ enum {
 };
 
 static struct oteli_process_context *published;
-static bool was_refused;
+static bool connection_refused;
 
 /* --- the payload --- */
 
@@ -184,7 +184,7 @@ void oteli_process_context_publish(const struct oteli_resource *resource, const 
     const int saved_errno = errno;
     if (schema[0] != '\0' && published == NULL) {
         published = map();
-        was_refused = published == NULL;
+        connection_refused = published == NULL;
     }
     if (schema[0] != '\0' && published != NULL) {
         write_context(resource, schema);
@@ -195,7 +195,7 @@ void oteli_process_context_publish(const struct oteli_resource *resource, const 
 
 void oteli_process_context_take_back(void)
 {
-    was_refused = false;
+    connection_refused = false;
     if (published == NULL)
         return;
     oteli_store_relaxed_64(&published->published_at, 0);
@@ -206,7 +206,7 @@ void oteli_process_context_take_back(void)
 
 void oteli_process_context_forget(void)
 {
-    was_refused = false;
+    connection_refused = false;
     published = NULL;
 }
 
@@ -217,7 +217,7 @@ const struct oteli_process_context *oteli_process_context_published(void)
 
 bool oteli_process_context_was_refused(void)
 {
-    return was_refused;
+    return connection_refused;
 }
 
 void oteli_process_context_schema(char taken[OTELI_SCHEMA_SIZE], const char *schema)

@@ -111,7 +111,7 @@ otel_status otel_simple_processor_new(otel_exporter exporter, otel_processor *pr
         return status;
     }
     simple->pipeline.exporter = exporter;
-    oteli_attend_init(&simple->pipeline);
+    oteli_on_idle_init(&simple->pipeline);
     pthread_mutex_init(&simple->lock, NULL);
     *processor = OTEL_PROCESSOR(.name = "simple_span_processor", .state = simple, .on_end = on_end,
                                 .flush = flush, .free = free_simple);

@@ -19,9 +19,9 @@ struct oteli_identity {
 /* Make it that of the SDK that runs, or ran last. Where there has been none it is what otel_start
  * would make of the environment, and stays so until there is one. Begins with a zeroed identity.
  * OTEL_ERROR_NO_MEMORY: it is as it was. */
-OTELI_LENT otel_status oteli_identity_renew(struct oteli_identity *identity);
+OTELI_INTERNAL_API otel_status oteli_identity_renew(struct oteli_identity *identity);
 
 /* Also of one that is all zero. */
-OTELI_LENT void oteli_identity_fini(struct oteli_identity *identity);
+OTELI_INTERNAL_API void oteli_identity_fini(struct oteli_identity *identity);
 
 #endif

@@ -60,7 +60,7 @@ void oteli_stats_fill(otel_stats *stats, const struct oteli_engine *engine, size
     for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
         stats->dropped[i] = oteli_load_acquire_64(&pipeline->dropped[i]);
     if (is_done) /* spans that were ended while the SDK went away */
-        stats->dropped[OTEL_DROP_ALREADY_SHUTDOWN] += oteli_harvest_leftover(engine);
+        stats->dropped[OTEL_DROP_ALREADY_SHUTDOWN] += oteli_drain_leftover(engine);
     add_threads(stats, engine);
 
     uint64_t gone = stats->delivered + stats->rejected + stats->spooled;

@@ -20,32 +20,32 @@ enum {
     MOST_ROUNDS = 8 /* without a look at the time: threads may be faster than an exporter */
 };
 
-bool oteli_driving_init(struct oteli_engine *engine)
+bool oteli_event_fds_init(struct oteli_engine *engine)
 {
-    engine->driving.is_chosen = true;
-    engine->driving.next_ns = UINT64_MAX;
-    engine->driving.rests = 1;
-    if (!oteli_driving_open(&engine->driving))
+    engine->event_fds.is_chosen = true;
+    engine->event_fds.next_ns = UINT64_MAX;
+    engine->event_fds.rests = 1;
+    if (!oteli_event_fds_open(&engine->event_fds))
         return false;
-    oteli_bell_set_fd(&engine->bell, engine->driving.pair[1], engine->driving.inodes[1]);
+    oteli_waker_set_fd(&engine->waker, engine->event_fds.pair[1], engine->event_fds.inodes[1]);
     return true;
 }
 
-void oteli_driving_fini(struct oteli_engine *engine)
+void oteli_event_fds_fini(struct oteli_engine *engine)
 {
-    oteli_driving_close(&engine->driving);
+    oteli_event_fds_close(&engine->event_fds);
 }
 
-/* The program has closed what it did not know. What the bell was to say meanwhile is lost, so
+/* The program has closed what it did not know. What the waker was to say meanwhile is lost, so
  * the caller looks for it. */
 static bool reopen(struct oteli_engine *engine)
 {
-    const uint32_t before = oteli_load_relaxed_32(&engine->driving.epoll_fd);
-    if (!oteli_driving_open(&engine->driving))
+    const uint32_t before = oteli_load_relaxed_32(&engine->event_fds.epoll_fd);
+    if (!oteli_event_fds_open(&engine->event_fds))
         return false;
-    oteli_bell_set_fd(&engine->bell, engine->driving.pair[1], engine->driving.inodes[1]);
+    oteli_waker_set_fd(&engine->waker, engine->event_fds.pair[1], engine->event_fds.inodes[1]);
     OTELI_LOG(OTEL_LOG_WARN, "descriptors of the SDK were closed%s",
-              oteli_load_relaxed_32(&engine->driving.epoll_fd) != before
+              oteli_load_relaxed_32(&engine->event_fds.epoll_fd) != before
                   ? "; otel_poll_fd is another one now"
                   : "");
     return true;
@@ -53,7 +53,7 @@ static bool reopen(struct oteli_engine *engine)
 
 static void wait_until(struct oteli_engine *engine, uint64_t until_ns)
 {
-    if (oteli_driving_wait(&engine->driving, until_ns))
+    if (oteli_event_fds_wait(&engine->event_fds, until_ns))
         return;
     if (!reopen(engine))
         oteli_deadline_sleep(
@@ -69,7 +69,7 @@ static uint64_t watch_exporter(struct oteli_engine *engine)
     int timeout_ms = -1;
     const int fd =
         exporter->descriptor != NULL ? exporter->descriptor(exporter->state, &timeout_ms) : -1;
-    if (!oteli_driving_watch(&engine->driving, fd) && (timeout_ms < 0 || timeout_ms > BLIND_MS))
+    if (!oteli_event_fds_watch(&engine->event_fds, fd) && (timeout_ms < 0 || timeout_ms > BLIND_MS))
         timeout_ms = BLIND_MS;
     if (timeout_ms < 0)
         return last_ns;
@@ -82,9 +82,9 @@ static uint64_t prepare_wait(struct oteli_engine *engine, enum oteli_round round
 {
     if (round == OTELI_ROUND_PENDING)
         return watch_exporter(engine);
-    if (round == OTELI_ROUND_IDLE && oteli_bell_arm(&engine->bell, wanted))
-        return oteli_attend_watch(engine, tick_ns);
-    (void)oteli_driving_watch(&engine->driving, -1);
+    if (round == OTELI_ROUND_IDLE && oteli_waker_arm(&engine->waker, wanted))
+        return oteli_on_idle_watch(engine, tick_ns);
+    (void)oteli_event_fds_watch(&engine->event_fds, -1);
     return 0;
 }
 
@@ -95,19 +95,19 @@ static bool step(struct oteli_engine *engine)
     int64_t wanted = 0;
     enum oteli_round round = OTELI_ROUND_WORKED;
     const uint64_t flush_heard = oteli_load_relaxed_64(&engine->flush_wanted);
-    oteli_bell_disarm(&engine->bell);
+    oteli_waker_disarm(&engine->waker);
     for (unsigned i = 0; i < MOST_ROUNDS && round == OTELI_ROUND_WORKED; i++)
         round = oteli_worker_round(engine, false, &wanted, &tick_ns);
     if (round == OTELI_ROUND_STOPPED) {
-        oteli_driving_rest(&engine->driving);
+        oteli_event_fds_rest(&engine->event_fds);
         oteli_worker_finish(engine);
         return false;
     }
     const uint64_t next_ns = prepare_wait(engine, round, wanted, tick_ns);
-    oteli_driving_set_timer(&engine->driving, next_ns);
-    oteli_store_relaxed_64(&engine->driving.next_ns, next_ns);
-    oteli_store_relaxed_32(&engine->driving.rests, engine->asleep);
-    oteli_store_relaxed_64(&engine->driving.flush_heard, flush_heard);
+    oteli_event_fds_set_timer(&engine->event_fds, next_ns);
+    oteli_store_relaxed_64(&engine->event_fds.next_ns, next_ns);
+    oteli_store_relaxed_32(&engine->event_fds.rests, engine->asleep);
+    oteli_store_relaxed_64(&engine->event_fds.flush_heard, flush_heard);
     return true;
 }
 
@@ -118,25 +118,26 @@ static bool has_reached(const uint64_t *counter, uint64_t target)
 
 /* Become the worker, unless another thread is it until the deadline, or nobody has to be any
  * more: `*counter` has reached `target`, or the SDK has stopped. */
-static bool begin_driving(struct oteli_engine *engine, const uint64_t *counter, uint64_t target,
-                          uint64_t deadline_ns)
+static bool begin_event_fds(struct oteli_engine *engine, const uint64_t *counter, uint64_t target,
+                            uint64_t deadline_ns)
 {
     bool is_wanted = true;
     pthread_mutex_lock(&engine->mutex);
-    while (engine->driving.is_driven && is_wanted && !engine->done && !has_reached(counter, target))
+    while (engine->event_fds.is_driven && is_wanted && !engine->done &&
+           !has_reached(counter, target))
         is_wanted = oteli_deadline_wait(&engine->changed, &engine->mutex, deadline_ns);
-    is_wanted = !engine->driving.is_driven && !engine->done && !engine->hangs &&
+    is_wanted = !engine->event_fds.is_driven && !engine->done && !engine->hangs &&
                 !has_reached(counter, target);
     if (is_wanted)
-        engine->driving.is_driven = true;
+        engine->event_fds.is_driven = true;
     pthread_mutex_unlock(&engine->mutex);
     return is_wanted;
 }
 
-static void end_driving(struct oteli_engine *engine)
+static void end_event_fds(struct oteli_engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);
-    engine->driving.is_driven = false;
+    engine->event_fds.is_driven = false;
     pthread_cond_broadcast(&engine->changed);
     pthread_mutex_unlock(&engine->mutex);
 }
@@ -153,15 +154,15 @@ static bool goes_on(const struct oteli_engine *engine, const uint64_t *counter, 
 static void drive(struct oteli_engine *engine, const uint64_t *counter, uint64_t target,
                   uint64_t deadline_ns)
 {
-    uint64_t until_ns = 0; /* hear the bell, but look before waiting */
-    engine->driving.deadline_ns = deadline_ns;
-    if (!oteli_driving_is_whole(&engine->driving))
+    uint64_t until_ns = 0; /* hear the waker, but look before waiting */
+    engine->event_fds.deadline_ns = deadline_ns;
+    if (!oteli_event_fds_is_whole(&engine->event_fds))
         (void)reopen(engine);
     do {
         wait_until(engine, until_ns);
         if (!step(engine))
             break;
-        until_ns = oteli_min(oteli_load_relaxed_64(&engine->driving.next_ns), deadline_ns);
+        until_ns = oteli_min(oteli_load_relaxed_64(&engine->event_fds.next_ns), deadline_ns);
     } while (goes_on(engine, counter, target, deadline_ns));
 }
 
@@ -172,9 +173,9 @@ void oteli_drive_until(struct oteli_engine *engine, const uint64_t *counter, uin
     const int saved_errno = errno;
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    if (begin_driving(engine, counter, target, deadline_ns)) {
+    if (begin_event_fds(engine, counter, target, deadline_ns)) {
         drive(engine, counter, target, deadline_ns);
-        end_driving(engine);
+        end_event_fds(engine);
     }
     pthread_setcancelstate(cancel_state, NULL);
     errno = saved_errno;

@@ -18,9 +18,9 @@
 
 enum { PERIOD_S = 1 << 30 };
 
-static int epoll_fd_of(const struct oteli_driving *driving)
+static int epoll_fd_of(const struct oteli_event_fds *event_fds)
 {
-    return (int)oteli_load_relaxed_32(&driving->epoll_fd);
+    return (int)oteli_load_relaxed_32(&event_fds->epoll_fd);
 }
 
 /* What an event is about; nothing comes of what is only MUTE. */
@@ -40,11 +40,11 @@ struct held {
 };
 static const struct held nothing = {-1, -1, {-1, -1}};
 
-static bool is_ours(const struct oteli_driving *driving, int side)
+static bool is_ours(const struct oteli_event_fds *event_fds, int side)
 {
     struct stat found;
-    return fstat(driving->pair[side], &found) == 0 && found.st_dev == driving->device &&
-           found.st_ino == driving->inodes[side];
+    return fstat(event_fds->pair[side], &found) == 0 && found.st_dev == event_fds->device &&
+           found.st_ino == event_fds->inodes[side];
 }
 
 /* A timer with this mark goes off once, and then again in more than thirty years: a period that no
@@ -55,25 +55,25 @@ static bool set_timer(int timer_fd, long mark, struct timespec next)
     return timerfd_settime(timer_fd, TFD_TIMER_ABSTIME, &timer, NULL) == 0;
 }
 
-static bool is_our_timer(const struct oteli_driving *driving)
+static bool is_our_timer(const struct oteli_event_fds *event_fds)
 {
     struct itimerspec now;
-    return timerfd_gettime(driving->timer_fd, &now) == 0 && now.it_interval.tv_sec == PERIOD_S &&
-           now.it_interval.tv_nsec == driving->timer_mark;
+    return timerfd_gettime(event_fds->timer_fd, &now) == 0 && now.it_interval.tv_sec == PERIOD_S &&
+           now.it_interval.tv_nsec == event_fds->timer_mark;
 }
 
 /* Those that are what they were when they were made: sockets have inodes of their own, the timer
  * has a period, and the epoll descriptor is the one that one of them is in. */
-static struct held still_held(const struct oteli_driving *driving)
+static struct held still_held(const struct oteli_event_fds *event_fds)
 {
     struct held held = nothing;
     const int saved_errno = errno;
-    const int epoll_fd = epoll_fd_of(driving);
+    const int epoll_fd = epoll_fd_of(event_fds);
     for (int side = 0; side < 2; side++)
-        if (is_ours(driving, side))
-            held.pair[side] = driving->pair[side];
-    if (is_our_timer(driving))
-        held.timer_fd = driving->timer_fd;
+        if (is_ours(event_fds, side))
+            held.pair[side] = event_fds->pair[side];
+    if (is_our_timer(event_fds))
+        held.timer_fd = event_fds->timer_fd;
     if ((held.pair[0] >= 0 && control(epoll_fd, EPOLL_CTL_MOD, held.pair[0], BELL)) ||
         (held.timer_fd >= 0 && control(epoll_fd, EPOLL_CTL_MOD, held.timer_fd, TIMER)))
         held.epoll_fd = epoll_fd;
@@ -115,7 +115,7 @@ static bool put(const struct held *held, int fd, uint32_t kind)
            control(held->epoll_fd, EPOLL_CTL_ADD, fd, kind);
 }
 
-/* Who rings the bell may have its number in hand: it becomes that of the new one in one step, and
+/* Who wakes the worker may have its number in hand: it becomes that of the new one in one step, and
  * nobody else's in between. */
 static void take_place(struct held *held, int number)
 {
@@ -130,10 +130,10 @@ static long mark_of(const struct stat *made)
     return (long)(made->st_ino % OTELI_NS_PER_S);
 }
 
-bool oteli_driving_open(struct oteli_driving *driving)
+bool oteli_event_fds_open(struct oteli_event_fds *event_fds)
 {
     struct stat made[2];
-    const struct held before = still_held(driving);
+    const struct held before = still_held(event_fds);
     struct held kept = before;
     if (kept.pair[0] < 0 || kept.pair[1] < 0)
         kept.pair[0] = kept.pair[1] = -1; /* one end alone is of no use */
@@ -151,85 +151,86 @@ bool oteli_driving_open(struct oteli_driving *driving)
         take_place(&held, before.pair[1]);
     }
     for (int i = 0; i < 2; i++) {
-        driving->pair[i] = held.pair[i];
-        driving->inodes[i] = made[i].st_ino;
+        event_fds->pair[i] = held.pair[i];
+        event_fds->inodes[i] = made[i].st_ino;
     }
-    driving->device = made[0].st_dev;
+    event_fds->device = made[0].st_dev;
     if (kept.timer_fd < 0) {
-        driving->timer_ns = UINT64_MAX;
-        driving->timer_mark = mark_of(&made[0]);
+        event_fds->timer_ns = UINT64_MAX;
+        event_fds->timer_mark = mark_of(&made[0]);
     }
     if (kept.epoll_fd < 0)
-        driving->exporter_fd = -1;
-    driving->timer_fd = held.timer_fd;
-    oteli_store_relaxed_32(&driving->epoll_fd, (uint32_t)held.epoll_fd);
+        event_fds->exporter_fd = -1;
+    event_fds->timer_fd = held.timer_fd;
+    oteli_store_relaxed_32(&event_fds->epoll_fd, (uint32_t)held.epoll_fd);
     return true;
 }
 
-bool oteli_driving_is_whole(const struct oteli_driving *driving)
+bool oteli_event_fds_is_whole(const struct oteli_event_fds *event_fds)
 {
-    const struct held held = still_held(driving);
+    const struct held held = still_held(event_fds);
     return held.pair[0] >= 0 && held.pair[1] >= 0 && held.timer_fd >= 0 && held.epoll_fd >= 0;
 }
 
-void oteli_driving_close(struct oteli_driving *driving)
+void oteli_event_fds_close(struct oteli_event_fds *event_fds)
 {
-    const struct held held = still_held(driving);
+    const struct held held = still_held(event_fds);
     close_all(&held, &nothing);
 }
 
-int oteli_driving_ms(uint64_t then_ns)
+int oteli_event_fds_ms(uint64_t then_ns)
 {
     return then_ns == UINT64_MAX ? -1 : oteli_ms_until(then_ns);
 }
 
-static void hear(const struct oteli_driving *driving)
+static void hear(const struct oteli_event_fds *event_fds)
 {
     char heard[256];
-    while (read(driving->pair[0], heard, sizeof heard) == (ssize_t)sizeof heard)
+    while (read(event_fds->pair[0], heard, sizeof heard) == (ssize_t)sizeof heard)
         continue;
 }
 
-bool oteli_driving_wait(struct oteli_driving *driving, uint64_t until_ns)
+bool oteli_event_fds_wait(struct oteli_event_fds *event_fds, uint64_t until_ns)
 {
     struct epoll_event events[KINDS];
-    const int count = epoll_wait(epoll_fd_of(driving), events, KINDS, oteli_driving_ms(until_ns));
+    const int count =
+        epoll_wait(epoll_fd_of(event_fds), events, KINDS, oteli_event_fds_ms(until_ns));
     for (int i = 0; i < count; i++) {
         if (events[i].data.u32 == BELL)
-            hear(driving);
+            hear(event_fds);
         else if (events[i].data.u32 == TIMER)
-            driving->timer_ns = 0;
+            event_fds->timer_ns = 0;
     }
     return count >= 0 || errno == EINTR;
 }
 
-void oteli_driving_set_timer(struct oteli_driving *driving, uint64_t next_ns)
+void oteli_event_fds_set_timer(struct oteli_event_fds *event_fds, uint64_t next_ns)
 {
     struct timespec next = {0};
     if (next_ns == 0)
         next_ns = 1; /* at once; a timer that is set to nothing does not go off */
-    if (next_ns == driving->timer_ns)
+    if (next_ns == event_fds->timer_ns)
         return;
     if (next_ns != UINT64_MAX)
         next = oteli_ns_timespec(next_ns);
-    (void)set_timer(driving->timer_fd, driving->timer_mark, next);
-    driving->timer_ns = next_ns;
+    (void)set_timer(event_fds->timer_fd, event_fds->timer_mark, next);
+    event_fds->timer_ns = next_ns;
 }
 
-bool oteli_driving_watch(struct oteli_driving *driving, int fd)
+bool oteli_event_fds_watch(struct oteli_event_fds *event_fds, int fd)
 {
-    if (driving->exporter_fd == fd)
+    if (event_fds->exporter_fd == fd)
         return fd >= 0;
-    if (driving->exporter_fd >= 0)
-        (void)control(epoll_fd_of(driving), EPOLL_CTL_DEL, driving->exporter_fd, EXPORTER);
-    const bool is_watched = fd >= 0 && control(epoll_fd_of(driving), EPOLL_CTL_ADD, fd, EXPORTER);
-    driving->exporter_fd = is_watched ? fd : -1;
+    if (event_fds->exporter_fd >= 0)
+        (void)control(epoll_fd_of(event_fds), EPOLL_CTL_DEL, event_fds->exporter_fd, EXPORTER);
+    const bool is_watched = fd >= 0 && control(epoll_fd_of(event_fds), EPOLL_CTL_ADD, fd, EXPORTER);
+    event_fds->exporter_fd = is_watched ? fd : -1;
     return is_watched;
 }
 
-void oteli_driving_rest(struct oteli_driving *driving)
+void oteli_event_fds_rest(struct oteli_event_fds *event_fds)
 {
-    (void)oteli_driving_watch(driving, -1);
-    oteli_driving_set_timer(driving, UINT64_MAX);
-    (void)control(epoll_fd_of(driving), EPOLL_CTL_MOD, driving->pair[0], MUTE);
+    (void)oteli_event_fds_watch(event_fds, -1);
+    oteli_event_fds_set_timer(event_fds, UINT64_MAX);
+    (void)control(epoll_fd_of(event_fds), EPOLL_CTL_MOD, event_fds->pair[0], MUTE);
 }

@@ -148,7 +148,7 @@ static void end_call(struct oteli_pipeline *pipeline, struct oteli_call *call, u
     if (result == OTEL_EXPORT_PENDING)
         time_out(call);
     count_call(pipeline, call, oteli_monotonic_ns() - started_ns);
-    oteli_attend_soon(pipeline);
+    oteli_on_idle_soon(pipeline);
 }
 
 void oteli_pipeline_export(struct oteli_pipeline *pipeline, const otel_batch *batch,
@@ -174,7 +174,7 @@ void oteli_pipeline_drop(struct oteli_pipeline *pipeline, otel_drop_reason reaso
 }
 
 /* The exporter of the current pipeline has answered, or its time is over. */
-static void settle(struct oteli_engine *engine, otel_export_result result)
+static void finish_pipeline(struct oteli_engine *engine, otel_export_result result)
 {
     struct oteli_sending *sending = &engine->sending;
     end_call(&engine->pipelines[sending->pipeline], &sending->call, sending->started_ns, result);
@@ -202,7 +202,7 @@ static bool ask(struct oteli_engine *engine)
         const otel_export_result result = exporter->export_batch(exporter->state, &call->view);
         if (result == OTEL_EXPORT_PENDING && exporter->poll != NULL)
             return false;
-        settle(engine, result);
+        finish_pipeline(engine, result);
     }
     return true;
 }
@@ -244,7 +244,7 @@ bool oteli_export_continue(struct oteli_engine *engine, bool may_wait)
                 continue;
             return false;
         }
-        settle(engine, result);
+        finish_pipeline(engine, result);
         (void)ask(engine);
     }
     sending->batch = NULL;

@@ -16,10 +16,11 @@ int oteli_thread_create(pthread_t *thread, size_t stack_bytes, void *(*main)(voi
                         void *argument);
 
 /* Start a helper, with all signals blocked. False: the system refuses. */
-OTELI_LENT bool oteli_helper_start(pthread_t *thread, void *(*main)(void *), void *argument);
+OTELI_INTERNAL_API bool oteli_helper_start(pthread_t *thread, void *(*main)(void *),
+                                           void *argument);
 
 /* The first thing that it does: its name, and that what it calls of the program's starts no
  * spans. */
-OTELI_LENT void oteli_helper_begin(const char *name);
+OTELI_INTERNAL_API void oteli_helper_begin(const char *name);
 
 #endif

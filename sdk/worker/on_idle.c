@@ -4,7 +4,7 @@
  *
  * They are called between exports and never wait: exports come first. What they ask for is a
  * time, which is one deadline more for the worker's sleep, and a descriptor. While there is one to
- * wait for, the worker sleeps in epoll instead of on the bell's futex, and the bell writes to a
+ * wait for, the worker sleeps in epoll instead of on the waker's futex, and the waker writes to a
  * socket meanwhile, as it does without an exporter thread (event_loop_fds.h). Where no exporter
  * asks for anything, nothing here costs more than one comparison a round. */
 #include "sdk/worker/on_idle.h"
@@ -18,7 +18,7 @@
 
 enum {
     BLIND_MS = 5,  /* between looks at exporters whose descriptors cannot be watched */
-    SLICE_MS = 100 /* the longest sleep in epoll: the program may have closed what the bell
+    SLICE_MS = 100 /* the longest sleep in epoll: the program may have closed what the waker
                       writes to meanwhile */
 };
 
@@ -27,17 +27,17 @@ static uint64_t in_ms(uint64_t now_ns, int ms)
     return now_ns + (uint64_t)ms * OTELI_NS_PER_MS;
 }
 
-void oteli_attend_init(struct oteli_pipeline *pipeline)
+void oteli_on_idle_init(struct oteli_pipeline *pipeline)
 {
     const otel_exporter *exporter = &pipeline->exporter;
     const size_t needed = offsetof(otel_exporter, attend) + sizeof exporter->attend;
     pipeline->attends = exporter->size >= needed && exporter->attend != NULL;
     pipeline->attend_fd = -1;
     pipeline->attend_ns = UINT64_MAX;
-    oteli_attend_soon(pipeline);
+    oteli_on_idle_soon(pipeline);
 }
 
-void oteli_attend_soon(struct oteli_pipeline *pipeline)
+void oteli_on_idle_soon(struct oteli_pipeline *pipeline)
 {
     if (pipeline->attends)
         pipeline->attend_ns = 0;
@@ -67,7 +67,7 @@ static bool is_due(const struct oteli_pipeline *pipeline)
            (pipeline->attend_fd >= 0 || pipeline->attend_ns <= oteli_monotonic_ns());
 }
 
-uint64_t oteli_attend(struct oteli_engine *engine)
+uint64_t oteli_on_idle(struct oteli_engine *engine)
 {
     uint64_t next_ns = UINT64_MAX;
     if (oteli_load_acquire_64(&engine->stop_deadline_ns) != 0)
@@ -95,10 +95,10 @@ static void wait_for(const otel_exporter *exporter, uint64_t until_ns)
         watched.fd = exporter->descriptor(exporter->state, &timeout_ms);
     if (watched.fd >= 0 && timeout_ms >= 0)
         until_ns = oteli_min(until_ns, in_ms(oteli_monotonic_ns(), timeout_ms));
-    (void)poll(&watched, 1, oteli_driving_ms(until_ns));
+    (void)poll(&watched, 1, oteli_event_fds_ms(until_ns));
 }
 
-void oteli_attend_finish(struct oteli_engine *engine, uint64_t deadline_ns)
+void oteli_on_idle_finish(struct oteli_engine *engine, uint64_t deadline_ns)
 {
     for (size_t i = 0; i < engine->pipeline_count; i++) {
         const otel_exporter *exporter = &engine->pipelines[i].exporter;
@@ -112,7 +112,7 @@ void oteli_attend_finish(struct oteli_engine *engine, uint64_t deadline_ns)
     }
 }
 
-bool oteli_attend_has_descriptor(const struct oteli_engine *engine)
+bool oteli_on_idle_has_descriptor(const struct oteli_engine *engine)
 {
     for (size_t i = 0; i < engine->pipeline_count; i++)
         if (engine->pipelines[i].attend_fd >= 0)
@@ -121,7 +121,7 @@ bool oteli_attend_has_descriptor(const struct oteli_engine *engine)
 }
 
 /* One of them is watched, which is enough for nearly every program. */
-uint64_t oteli_attend_watch(struct oteli_engine *engine, uint64_t until_ns)
+uint64_t oteli_on_idle_watch(struct oteli_engine *engine, uint64_t until_ns)
 {
     int fd = -1;
     bool are_all_watched = true;
@@ -132,32 +132,32 @@ uint64_t oteli_attend_watch(struct oteli_engine *engine, uint64_t until_ns)
         else if (wanted >= 0)
             fd = wanted;
     }
-    if (!oteli_driving_watch(&engine->driving, fd) && fd >= 0)
+    if (!oteli_event_fds_watch(&engine->event_fds, fd) && fd >= 0)
         are_all_watched = false;
     return are_all_watched ? until_ns : oteli_min(until_ns, in_ms(oteli_monotonic_ns(), BLIND_MS));
 }
 
-void oteli_attend_sleep(struct oteli_engine *engine, uint32_t heard, int64_t wanted,
-                        uint64_t deadline_ns)
+void oteli_on_idle_sleep(struct oteli_engine *engine, uint32_t heard, int64_t wanted,
+                         uint64_t deadline_ns)
 {
-    struct oteli_driving *driving = &engine->driving;
-    struct oteli_bell *bell = &engine->bell;
+    struct oteli_event_fds *event_fds = &engine->event_fds;
+    struct oteli_waker *waker = &engine->waker;
     const int saved_errno = errno;
-    if (!oteli_driving_is_whole(driving) && !oteli_driving_open(driving)) {
-        oteli_bell_sleep(bell, heard, wanted,
-                         oteli_min(deadline_ns, in_ms(oteli_monotonic_ns(), BLIND_MS)));
+    if (!oteli_event_fds_is_whole(event_fds) && !oteli_event_fds_open(event_fds)) {
+        oteli_waker_sleep(waker, heard, wanted,
+                          oteli_min(deadline_ns, in_ms(oteli_monotonic_ns(), BLIND_MS)));
         return;
     }
-    deadline_ns = oteli_attend_watch(engine, deadline_ns);
-    oteli_bell_set_fd(bell, driving->pair[1], driving->inodes[1]);
+    deadline_ns = oteli_on_idle_watch(engine, deadline_ns);
+    oteli_waker_set_fd(waker, event_fds->pair[1], event_fds->inodes[1]);
     /* Whoever rings and does not know of the socket yet has changed the word before, and whoever
      * rings after we have gone back to the futex does it before we listen to it again. */
     oteli_fence_full();
-    if (oteli_bell_arm(bell, wanted) && oteli_bell_listen(bell) == heard)
-        (void)oteli_driving_wait(driving,
-                                 oteli_min(deadline_ns, in_ms(oteli_monotonic_ns(), SLICE_MS)));
-    oteli_bell_disarm(bell);
-    oteli_bell_set_fd(bell, -1, 0);
+    if (oteli_waker_arm(waker, wanted) && oteli_waker_listen(waker) == heard)
+        (void)oteli_event_fds_wait(event_fds,
+                                   oteli_min(deadline_ns, in_ms(oteli_monotonic_ns(), SLICE_MS)));
+    oteli_waker_disarm(waker);
+    oteli_waker_set_fd(waker, -1, 0);
     oteli_fence_full();
     errno = saved_errno;
 }

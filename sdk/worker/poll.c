@@ -30,7 +30,7 @@ otel_status otel_poll(int64_t timeout_ms)
     otel_status status;
     struct oteli_engine *engine = oteli_lifecycle_use(false, &status);
     const uint64_t deadline_ns = oteli_deadline_ns(timeout_ms);
-    const bool is_driven = engine != NULL && engine->driving.is_chosen;
+    const bool is_driven = engine != NULL && engine->event_fds.is_chosen;
     const bool has_thread = engine != NULL && !is_driven && !engine->sdk.synchronous;
     if (is_driven)
         oteli_drive_until(engine, &never, 1, deadline_ns);
@@ -48,8 +48,8 @@ int otel_poll_fd(void)
     otel_status status;
     struct oteli_engine *engine = oteli_lifecycle_use(false, &status);
     int fd = -1;
-    if (engine != NULL && engine->driving.is_chosen)
-        fd = (int)oteli_load_relaxed_32(&engine->driving.epoll_fd);
+    if (engine != NULL && engine->event_fds.is_chosen)
+        fd = (int)oteli_load_relaxed_32(&engine->event_fds.epoll_fd);
     if (engine != NULL)
         oteli_lifecycle_leave(engine);
     return fd;
@@ -59,10 +59,10 @@ int otel_poll_fd(void)
  * rest, or a flush. */
 static bool is_asked_for(const struct oteli_engine *engine)
 {
-    return (oteli_load_relaxed_32(&engine->driving.rests) != 0 &&
+    return (oteli_load_relaxed_32(&engine->event_fds.rests) != 0 &&
             !oteli_sdk_is_asleep(&engine->sdk)) ||
            oteli_load_relaxed_64(&engine->flush_wanted) !=
-               oteli_load_relaxed_64(&engine->driving.flush_heard);
+               oteli_load_relaxed_64(&engine->event_fds.flush_heard);
 }
 
 int64_t otel_poll_timeout(void)
@@ -70,10 +70,10 @@ int64_t otel_poll_timeout(void)
     otel_status status;
     struct oteli_engine *engine = oteli_lifecycle_use(false, &status);
     int64_t timeout_ms = -1;
-    if (engine != NULL && engine->driving.is_chosen)
+    if (engine != NULL && engine->event_fds.is_chosen)
         timeout_ms = is_asked_for(engine)
                          ? 0
-                         : oteli_driving_ms(oteli_load_relaxed_64(&engine->driving.next_ns));
+                         : oteli_event_fds_ms(oteli_load_relaxed_64(&engine->event_fds.next_ns));
     if (engine != NULL)
         oteli_lifecycle_leave(engine);
     return timeout_ms;

@@ -48,7 +48,7 @@ static uint64_t stop_deadline(const struct oteli_engine *engine)
 /* Let go of the batch that was exported. */
 static void finish_export(struct oteli_engine *engine, otel_batch *batch)
 {
-    oteli_harvest_release(engine, batch);
+    oteli_drain_release(engine, batch);
     engine->is_prepared = false;
 }
 
@@ -67,7 +67,7 @@ static void send_batch(struct oteli_engine *engine)
         finish_export(engine, batch);
         return;
     }
-    oteli_harvest_look_up_names(engine);
+    oteli_drain_look_up_names(engine);
     engine->batch = batch == &engine->batches[0] ? &engine->batches[1] : &engine->batches[0];
     if (batch->count != 0)
         oteli_export_begin(engine, batch);
@@ -92,20 +92,20 @@ static void prepare(struct oteli_engine *engine)
     if (engine->is_prepared || engine->sending.batch == NULL)
         return;
     engine->is_prepared = true;
-    oteli_harvest_look_up_names(engine);
+    oteli_drain_look_up_names(engine);
     if (engine->batch->count != 0)
         oteli_export_prepare(engine, engine->batch);
 }
 
-/* Begin to harvest, or go on. True: that is done, or nothing is ours to take any more,
+/* Begin to drain, or go on. True: that is done, or nothing is ours to take any more,
  * because otel_shutdown has given us up, and threads may have another SDK by now. The mutex
  * is held so that it does not give us up in the middle. */
-static bool harvest(struct oteli_engine *engine)
+static bool drain(struct oteli_engine *engine)
 {
     bool is_done = true;
     pthread_mutex_lock(&engine->mutex);
     if (!engine->hangs) {
-        is_done = oteli_harvest_continue(engine);
+        is_done = oteli_drain_continue(engine);
     }
     pthread_mutex_unlock(&engine->mutex);
     return is_done;
@@ -122,10 +122,10 @@ static bool continue_pass(struct oteli_engine *engine, bool may_wait)
     struct oteli_pass *pass = &engine->pass;
     const bool all = pass->reason != OTELI_REASON_BATCH;
     for (;;) {
-        if (!pass->is_harvested && !engine->is_prepared && !is_full(engine->batch))
-            pass->is_harvested = harvest(engine);
+        if (!pass->is_drained && !engine->is_prepared && !is_full(engine->batch))
+            pass->is_drained = drain(engine);
         const bool is_complete = engine->is_prepared || is_full(engine->batch) ||
-                                 (pass->is_harvested && all && engine->batch->count != 0);
+                                 (pass->is_drained && all && engine->batch->count != 0);
         if (is_complete)
             prepare(engine);
         if (!continue_export(engine, may_wait))
@@ -174,14 +174,14 @@ static void on_tick(struct oteli_engine *engine, bool found)
 static uint64_t flush_deadline(struct oteli_engine *engine)
 {
     const uint64_t deadline_ns = oteli_export_deadline(engine, oteli_monotonic_ns());
-    const struct oteli_driving *driving = &engine->driving;
-    if (!driving->is_chosen)
+    const struct oteli_event_fds *event_fds = &engine->event_fds;
+    if (!event_fds->is_chosen)
         return deadline_ns;
     pthread_mutex_lock(&engine->mutex);
     const uint64_t asked_ns = engine->flush_deadline_ns;
     pthread_mutex_unlock(&engine->mutex);
     return oteli_min(deadline_ns,
-                     asked_ns > driving->deadline_ns ? asked_ns : driving->deadline_ns);
+                     asked_ns > event_fds->deadline_ns ? asked_ns : event_fds->deadline_ns);
 }
 
 static void on_flush(struct oteli_engine *engine)
@@ -198,12 +198,12 @@ static void on_flush(struct oteli_engine *engine)
 static void on_stop(struct oteli_engine *engine)
 {
     oteli_export_flush(engine, stop_deadline(engine));
-    if (!engine->driving.is_chosen)
-        oteli_attend_finish(engine, stop_deadline(engine));
+    if (!engine->event_fds.is_chosen)
+        oteli_on_idle_finish(engine, stop_deadline(engine));
     pthread_mutex_lock(&engine->mutex); /* otel_shutdown may be waking the exporters */
     pthread_mutex_unlock(&engine->mutex);
     oteli_export_fini(engine);
-    oteli_harvest_fini(engine);
+    oteli_drain_fini(engine);
 }
 
 /* App threads that are inside the SDK leave before the last pass; nobody new comes in. */
@@ -221,14 +221,14 @@ static enum oteli_reason choose(struct oteli_engine *engine)
         return OTELI_REASON_STOP;
     if (oteli_load_acquire_64(&engine->flush_wanted) != engine->flush_done)
         return OTELI_REASON_FLUSH;
-    const bool was_full = oteli_bell_was_knocked(&engine->bell);
+    const bool was_full = oteli_waker_take_drain_request(&engine->waker);
     if (engine->tick_ns != UINT64_MAX && oteli_monotonic_ns() >= engine->tick_ns)
         return OTELI_REASON_TICK;
     if (was_full)
         return OTELI_REASON_FULL;
     const size_t missing = engine->batch->capacity - engine->batch->count;
-    return oteli_bell_waiting(&engine->bell) >= (int64_t)missing ? OTELI_REASON_BATCH
-                                                                 : OTELI_REASON_NONE;
+    return oteli_waker_waiting(&engine->waker) >= (int64_t)missing ? OTELI_REASON_BATCH
+                                                                   : OTELI_REASON_NONE;
 }
 
 static void begin_pass(struct oteli_engine *engine, enum oteli_reason reason)
@@ -236,7 +236,7 @@ static void begin_pass(struct oteli_engine *engine, enum oteli_reason reason)
     engine->pass = (struct oteli_pass){
         .reason = reason,
         .is_under_way = true,
-        .taken_before = engine->harvest.taken,
+        .taken_before = engine->drain.taken,
         .left_over = engine->batch->count,
         .flush = oteli_load_acquire_64(&engine->flush_wanted),
     };
@@ -247,10 +247,10 @@ static void begin_pass(struct oteli_engine *engine, enum oteli_reason reason)
     /* If there is nothing to take either, nobody needs to say again that it is full until that
      * changes. Said before we look: a lot that is used up meanwhile unsays it. */
     if (reason == OTELI_REASON_FULL)
-        oteli_exchange_full_32(&engine->full_is_futile, 1);
+        oteli_exchange_full_32(&engine->full_but_empty, 1);
     pthread_mutex_lock(&engine->mutex);
     if (!engine->hangs)
-        oteli_harvest_begin(engine);
+        oteli_drain_begin(engine);
     pthread_mutex_unlock(&engine->mutex);
 }
 
@@ -258,7 +258,7 @@ static void end_pass(struct oteli_engine *engine)
 {
     const enum oteli_reason reason = engine->pass.reason;
     const bool found =
-        engine->harvest.taken != engine->pass.taken_before || engine->pass.left_over != 0;
+        engine->drain.taken != engine->pass.taken_before || engine->pass.left_over != 0;
     engine->pass.is_under_way = false;
     if (reason == OTELI_REASON_TICK || reason == OTELI_REASON_FLUSH ||
         (reason == OTELI_REASON_FULL && !engine->threads_drop))
@@ -270,7 +270,7 @@ static void end_pass(struct oteli_engine *engine)
     else if (reason == OTELI_REASON_STOP)
         on_stop(engine);
     else if (reason == OTELI_REASON_FULL && found)
-        oteli_store_relaxed_32(&engine->full_is_futile, 0);
+        oteli_store_relaxed_32(&engine->full_but_empty, 0);
 }
 
 enum oteli_round oteli_worker_round(struct oteli_engine *engine, bool may_wait, int64_t *wanted,
@@ -286,11 +286,11 @@ enum oteli_round oteli_worker_round(struct oteli_engine *engine, bool may_wait, 
     if (pass->reason == OTELI_REASON_STOP)
         return OTELI_ROUND_STOPPED;
     *wanted = (int64_t)(engine->batch->capacity - engine->batch->count);
-    const uint64_t attend_ns = oteli_attend(engine);
+    const uint64_t attend_ns = oteli_on_idle(engine);
     *deadline_ns = attend_ns < engine->tick_ns ? attend_ns : engine->tick_ns;
     /* A thread may have announced what it could not hand over yet. */
     const bool is_futile =
-        pass->reason == OTELI_REASON_BATCH && engine->harvest.taken == pass->taken_before;
+        pass->reason == OTELI_REASON_BATCH && engine->drain.taken == pass->taken_before;
     return pass->reason == OTELI_REASON_NONE || is_futile ? OTELI_ROUND_IDLE : OTELI_ROUND_WORKED;
 }
 
@@ -306,20 +306,20 @@ static uint64_t expect(const struct oteli_engine *engine, uint64_t batch_ns)
 /* What is announced, and not exported yet. */
 static uint64_t waiting_now(const struct oteli_engine *engine)
 {
-    const int64_t waiting = oteli_bell_waiting(&engine->bell) + (int64_t)engine->batch->count;
+    const int64_t waiting = oteli_waker_waiting(&engine->waker) + (int64_t)engine->batch->count;
     return waiting > 0 ? (uint64_t)waiting : 0;
 }
 
 void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pace, uint64_t now_ns,
                        int64_t *wanted, uint64_t *deadline_ns)
 {
-    const uint64_t taken = engine->harvest.taken - pace->taken;
+    const uint64_t taken = engine->drain.taken - pace->taken;
     const uint64_t capacity = engine->batch->capacity;
     pace->batch_ns = UINT64_MAX;
     if (taken < capacity || engine->queue_size < 2 * capacity)
         return; /* not a batch since the last sleep: be rung for */
     const uint64_t batch_ns = (now_ns - pace->since_ns) / (taken / capacity);
-    pace->taken = engine->harvest.taken;
+    pace->taken = engine->drain.taken;
     pace->since_ns = now_ns;
     pace->batch_ns = batch_ns;
     if (batch_ns > PACE_MOST_NS)
@@ -381,9 +381,9 @@ static bool look_for_batch(const struct oteli_engine *engine, uint32_t heard, in
     do {
         for (unsigned i = 0; i < STALLS; i++)
             oteli_stall();
-        if (oteli_bell_waiting(&engine->bell) >= wanted ||
-            oteli_load_relaxed_32(&engine->bell.knocked) != 0 ||
-            oteli_bell_listen(&engine->bell) != heard)
+        if (oteli_waker_waiting(&engine->waker) >= wanted ||
+            oteli_load_relaxed_32(&engine->waker.drain_requested) != 0 ||
+            oteli_waker_listen(&engine->waker) != heard)
             return true;
     } while (oteli_monotonic_ns() < last_ns);
     return false;
@@ -411,7 +411,7 @@ void *oteli_worker_main(void *argument)
     engine->cores = count_cores();
     uint64_t compare_ns = oteli_monotonic_ns() + COMPARE_NS;
     for (;;) {
-        const uint32_t heard = oteli_bell_listen(&engine->bell);
+        const uint32_t heard = oteli_waker_listen(&engine->waker);
         const enum oteli_round round = oteli_worker_round(engine, true, &wanted, &deadline_ns);
         if (round == OTELI_ROUND_STOPPED)
             break;
@@ -421,10 +421,10 @@ void *oteli_worker_main(void *argument)
             continue;
         compare_cores(engine, &compare_ns);
         oteli_worker_pace(engine, &pace, oteli_monotonic_ns(), &wanted, &deadline_ns);
-        if (oteli_attend_has_descriptor(engine))
-            oteli_attend_sleep(engine, heard, wanted, deadline_ns);
+        if (oteli_on_idle_has_descriptor(engine))
+            oteli_on_idle_sleep(engine, heard, wanted, deadline_ns);
         else
-            oteli_bell_sleep(&engine->bell, heard, wanted, deadline_ns);
+            oteli_waker_sleep(&engine->waker, heard, wanted, deadline_ns);
         late_until_ns = is_full_now(engine) ? oteli_monotonic_ns() + LATE_NS : 0;
     }
     oteli_worker_finish(engine);

@@ -24,8 +24,8 @@ enum oteli_reason {
 struct oteli_pass {
     enum oteli_reason reason; /* of the last one */
     bool is_under_way;
-    bool is_harvested;     /* what is not in a batch by now is not of this pass */
-    uint64_t taken_before; /* harvest.taken when it began … */
+    bool is_drained;       /* what is not in a batch by now is not of this pass */
+    uint64_t taken_before; /* drain.taken when it began … */
     size_t left_over;      /* … what was in the batch already … */
     uint64_t flush;        /* … and the newest request for a flush */
 };
@@ -46,7 +46,7 @@ enum oteli_round oteli_worker_round(struct oteli_engine *engine, bool may_wait, 
 void oteli_worker_finish(struct oteli_engine *engine);
 
 /* When spans come steadily, the worker wakes by itself when half a queue of them should be
- * there: to wake it costs a thread of the program more than many spans do. Then the bell is for
+ * there: to wake it costs a thread of the program more than many spans do. Then the waker is for
  * a little more than that. A batch that is late is rung for, as is everything else. */
 struct oteli_pace {
     uint64_t taken;    /* spans, when … */

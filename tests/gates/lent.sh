@@ -52,7 +52,7 @@ for library in "${libraries[@]}"; do
         wrong "$map: lists $name, which no other library uses (lent.sh --update)"
     done < <(comm -13 "$work/$library.lends" "$work/$library.listed")
     while read -r name; do
-        wrong "$name: lent by $library but hidden: its declaration needs OTELI_LENT"
+        wrong "$name: lent by $library but hidden: its declaration needs OTELI_INTERNAL_API"
     done < <([[ ! -s $work/$library.lends ]] || comm -12 "$work/$library.lends" "$work/$library.hidden")
     total=$((total + $(wc -l <"$work/$library.lends")))
 done

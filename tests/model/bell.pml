@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bell.pml - producers announce spans and knock, somebody flushes, the worker sleeps.
  *
- * Twin of: oteli_bell_announce, _knock, _ring, _arm, _disarm, _sleep and ring_once (sdk/pipeline/waker.c),
- * oteli_bell_taken, _was_knocked, _listen (sdk/pipeline/waker.h), the loop of oteli_worker_main and
+ * Twin of: oteli_waker_announce, _knock, _ring, _arm, _disarm, _sleep and wake_once (sdk/pipeline/waker.c),
+ * oteli_waker_taken, _was_knocked, _listen (sdk/pipeline/waker.h), the loop of oteli_worker_main and
  * choose (sdk/worker/worker.c), flush_worker (sdk/lifecycle/lifecycle.c). With POLLED the worker is driven
  * through the eventfd: step and oteli_drive_until (sdk/worker/drive.c).
  *
- * Abstracted: lines and ring are a number of committed spans (harvest.pml); exporting is a
+ * Abstracted: lines and ring are a number of committed spans (drain.pml); exporting is a
  * step. There is no clock at all: whoever sleeps is woken by somebody, or never. Instead
  * of the number of the sleep in `wanted`, it is known of each thread whether what it has seen
  * is of the sleep that still lasts.
@@ -99,7 +99,7 @@ inline ring(p)
 }
 
 /* Whoever changes the number rings, and only once in each sleep, for a reason. */
-inline ring_once(p)
+inline wake_once(p)
 {
     d_step {
 #ifndef NO_SWAP
@@ -164,7 +164,7 @@ inline knock(p)
 inline ring_if_due(p)
 {
     if
-    :: is_due && seen != NEVER -> ring_once(p)
+    :: is_due && seen != NEVER -> wake_once(p)
     :: else -> d_step { seen = NEVER; is_fresh[p] = false; is_due = false }
     fi
 }
@@ -263,7 +263,7 @@ again:
         FENCE -> is_rung = false;
 #endif
 
-        /* oteli_bell_arm */
+        /* oteli_waker_arm */
         d_step {
             FENCE -> wanted_next = BATCH - batch;
             is_buffered = true

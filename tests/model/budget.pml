@@ -2,12 +2,12 @@
 /* budget.pml - the room in the queue: lots, what is freed again, and the complaint that there
  * is none.
  *
- * Twin of: oteli_queue_take_lot, lot_size, oteli_queue_announce, complain_of_full, say_full,
+ * Twin of: oteli_queue_take_lot, quota_size, oteli_queue_announce, warn_of_full_queue, mark_queue_full,
  * unsay_full and oteli_queue_free_room (sdk/pipeline/queue.c), has_lot, oteli_commit and the look at `oteli_full`
- * (api/record/line_writer.c, .h), take_from and oteli_harvest_release (sdk/pipeline/drain.c), and of sdk/worker/worker.c
- * what has to do with `full_is_futile`.
+ * (api/record/line_writer.c, .h), take_from and oteli_drain_release (sdk/pipeline/drain.c), and of sdk/worker/worker.c
+ * what has to do with `full_but_empty`.
  *
- * Abstracted: where spans are (harvest.pml), and how one falls asleep: the worker waits until
+ * Abstracted: where spans are (drain.pml), and how one falls asleep: the worker waits until
  * it is rung for, and misses nothing (bell.pml). There is no tick: whoever finds no room is
  * helped by the others, or told that there is nothing to make room with.
  *
@@ -31,7 +31,7 @@
 byte reserved;
 short waiting; /* announced, less those taken */
 bool knocked;
-bool is_futile; /* full_is_futile */
+bool is_futile; /* full_but_empty */
 bool is_full;   /* oteli_full: threads without a lot need not ask */
 
 byte lot[PRODUCERS];       /* of which so many are left */
@@ -85,7 +85,7 @@ inline complain()
     fi
 }
 
-inline say_full()
+inline mark_queue_full()
 {
     d_step { DRAIN(p); is_full = true };
     if
@@ -106,9 +106,9 @@ inline take_lot()
        :: seen >= QUEUE ->
 #ifdef SAID_AFTER_COMPLAINING
            complain();
-           say_full();
+           mark_queue_full();
 #else
-           say_full();
+           mark_queue_full();
            complain();
 #endif
            seen = 0;
@@ -205,7 +205,7 @@ active proctype worker()
     bool was_knocked;
 end_asleep:
     do
-    :: knocked || IS_DUE -> /* oteli_bell_sleep */
+    :: knocked || IS_DUE -> /* oteli_waker_sleep */
         d_step { was_knocked = knocked; knocked = false };
         if
         :: was_knocked ->

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* harvest.pml - spans in lines, lines in the ring, passes that collect them, and flushes.
+/* drain.pml - spans in lines, lines in the ring, passes that collect them, and flushes.
  *
  * Twin of: next_line and oteli_commit (api/record/line_writer.c, .h), oteli_ring_put, _peek and _take
  * (sdk/pipeline/ring.h), all of sdk/pipeline/drain.c but mounts, choose, begin_pass, continue_pass, send_batch

@@ -5,7 +5,7 @@
  * (api/record/line_writer.h), oteli_sdk_set_asleep and _is_asleep (api/thread/sdk_slot.c),
  * notice_waking and on_tick (sdk/worker/worker.c).
  *
- * Abstracted: the bell is for this alone, so no number of spans is worth ringing it, and its
+ * Abstracted: the waker is for this alone, so no number of spans is worth ringing it, and its
  * word is whether it has changed since the worker listened (bell.pml). A tick may come at any
  * moment while there is one.
  *
@@ -91,7 +91,7 @@ active proctype worker()
 {
     bool is_asleep = true, has_tick, found;
     do
-    :: is_rung = false; /* oteli_bell_listen */
+    :: is_rung = false; /* oteli_waker_listen */
        if
        :: is_asleep && !is_marked -> d_step { is_asleep = false; has_tick = true }
        :: else

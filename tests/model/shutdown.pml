@@ -4,10 +4,10 @@
  * Twin of: oteli_sdk_borrow, _return, _uninstall and _is_borrowed (api/thread/thread_state.c,
  * thread_life.c), the fast end of otel_span_end_n (api/span/end.c) and pass (api/record/line_writer.c), wait_for_borrowers, on_stop and
  * oteli_worker_finish (sdk/worker/worker.c), otel_shutdown, stop_worker, flush_worker, bury and
- * worker_has_left (sdk/lifecycle/lifecycle.c), oteli_harvest_leftover and oteli_harvest_fini
+ * worker_has_left (sdk/lifecycle/lifecycle.c), oteli_drain_leftover and oteli_drain_fini
  * (sdk/pipeline/drain.c).
  *
- * Abstracted: a thread's line and the ring are numbers of spans (harvest.pml); the worker is
+ * Abstracted: a thread's line and the ring are numbers of spans (drain.pml); the worker is
  * awake (bell.pml); nobody has a deadline, and no exporter hangs. One flush is under way at any
  * time before, during and after the shutdown. When the worker is done and nobody is inside, the
  * engine's memory may go at any moment: that is the start of the next SDK.
@@ -148,7 +148,7 @@ active proctype worker()
 #else
     pass();
 #endif
-    ring = 0; /* oteli_harvest_fini: what is there now is given back unseen */
+    ring = 0; /* oteli_drain_fini: what is there now is given back unseen */
     is_done = true
 }
 
@@ -162,7 +162,7 @@ init
         }
     };
     /* Nobody can move. What has ended was exported, was dropped by its thread, or is left over
-     * in a line, and counted there: oteli_harvest_leftover. */
+     * in a line, and counted there: oteli_drain_leftover. */
     timeout -> d_step {
         assert(finished == THREADS + 2);
         assert(is_freed);

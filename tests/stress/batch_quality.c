@@ -4,7 +4,7 @@
  * With a schedule delay of an hour a batch that is not full has one reason, the shutdown, as long
  * as no span was dropped for want of room. The rest does everything at once that makes batches,
  * sets of spans that are mounted among it, and looks at nothing but their size. What ticks and full
- * queues do to batches is in unit.sdk.harvest and unit.sdk.worker. */
+ * queues do to batches is in unit.sdk.drain and unit.sdk.worker. */
 #include "common/base/atomic.h"
 #include "tests/support/oracle.h"
 

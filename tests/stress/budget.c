@@ -3,7 +3,7 @@
  * exporter does not come back exactly so many spans are kept, whoever ends them, and never so
  * much as one line more than so many bytes; the rest is counted.
  *
- * A thread reserves room in lots, so room can be with threads that end no more spans. Here all
+ * A thread reserves room in quotas, so room can be with threads that end no more spans. Here all
  * of them go on until everybody has used up what they had; `idle` looks at what is left over
  * for one busy thread when the others have stopped. */
 #include "api/thread/thread_state.h"

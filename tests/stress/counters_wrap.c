@@ -7,15 +7,15 @@
  *
  *     ring                head, tail, and so the slots' sequences
  *     bell                word (32 bits), the number of the sleep in `wanted` (32), rings
- *     engine              flush_wanted and flush_done, harvest.taken, flush_failures,
+ *     engine              flush_wanted and flush_done, drain.taken, flush_failures,
  *                         the generation (32 bits: it only grows, by 2 a start)
  *     pipeline            delivered, batches, and what was rejected and dropped
- *     thread              recorded, ended with the end of its lot, unsampled, dropped;
+ *     thread              recorded, ended with the end of its quota, unsampled, dropped;
  *                         random state; tokens of attached contexts (of 63 bits at first)
  *     free lists          the changes beside the head (32 bits), on a list of our own
  *
  * Sums (reserved, waiting, bytes and units of lines, users, pins, members, retained
- * tracestates) come back to zero and have no end. Lots, lengths and indexes are bounded. */
+ * tracestates) come back to zero and have no end. Quotas, lengths and indexes are bounded. */
 #include "api/thread/thread_state.h"
 #include "common/base/free_list.h"
 #include "sdk/lifecycle/engine.h"
@@ -67,7 +67,7 @@ static void set_mine(void)
     const uint64_t before = end_of_counters - SPANS / 2;
     oteli_count(&self->counts.recorded[OTELI_ORIGIN_LOCAL], 2 * before);
     oteli_count(&self->counts.ended, 2 * before);
-    self->lot_end += 2 * before;
+    self->quota_end += 2 * before;
     oteli_count(&self->counts.dropped[OTEL_DROP_QUEUE_FULL], before);
     oteli_count(&self->counts.unsampled[OTELI_ORIGIN_LOCAL], before);
     self->attaches = end_of_counters == UINT64_MAX ? INT64_MAX - 5 : UINT32_MAX - 5;
@@ -95,12 +95,12 @@ static void set_engine(struct oteli_engine *engine)
     const uint64_t lines = engine->ring.mask + 1;
     oteli_ring_fini(&engine->ring);
     STRESS_CHECK(oteli_ring_init(&engine->ring, lines, end_of_counters - 20));
-    oteli_store_release_32(&engine->bell.word, UINT32_MAX - 20);
-    const uint64_t wanted = oteli_load_relaxed_64(&engine->bell.wanted);
-    oteli_store_relaxed_64(&engine->bell.wanted,
+    oteli_store_release_32(&engine->waker.word, UINT32_MAX - 20);
+    const uint64_t wanted = oteli_load_relaxed_64(&engine->waker.wanted);
+    oteli_store_relaxed_64(&engine->waker.wanted,
                            (uint64_t)(UINT32_MAX - 10) << 32 | (uint32_t)wanted);
-    engine->bell.rings = end_of_counters - 20;
-    engine->harvest.taken = end_of_counters - SPANS;
+    engine->waker.wakes = end_of_counters - 20;
+    engine->drain.taken = end_of_counters - SPANS;
     oteli_store_release_64(&engine->flush_done, end_of_counters - 20);
     oteli_store_release_64(&engine->flush_wanted, end_of_counters - 20);
     engine->flush_failures = end_of_counters;

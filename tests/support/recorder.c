@@ -73,7 +73,7 @@ static uint32_t take_lot(struct oteli_sdk *sdk, uint32_t ended)
     recorder.lots_taken++;
     recorder.last_ended = ended;
     pthread_mutex_unlock(&mutex);
-    return recorder.lot;
+    return recorder.quota;
 }
 
 static void press(struct oteli_sdk *sdk)
@@ -120,7 +120,7 @@ static void start(bool synchronous)
                 .press = press,
                 .wake = wake,
                 .export_one = export_one},
-        .lot = 64,
+        .quota = 64,
     };
     memset(recorder.sdk.decide, OTELI_DECIDE_SAMPLE, sizeof recorder.sdk.decide);
     bytes_used = 0;

@@ -31,7 +31,7 @@ struct recorder {
     struct oteli_sdk sdk; /* first */
     size_t count;         /* spans recorded since the start, the too many included */
     size_t raw;           /* of them: the records that had yet to be finished */
-    uint32_t lot;         /* what the next takers of lots get */
+    uint32_t quota;       /* what the next takers of quotas get */
     uint32_t lots_taken;
     uint32_t last_ended; /* what the last taker said it had ended */
     uint32_t lines_handed_over;

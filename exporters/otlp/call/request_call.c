@@ -49,7 +49,7 @@ static bool end(struct oteli_request_call *request_call, enum oteli_request_call
 }
 
 /* No time is left. */
-static bool give_up(struct oteli_request_call *request_call)
+static bool end_without_time(struct oteli_request_call *request_call)
 {
     return end(request_call,
                request_call->may_have_arrived ? OTELI_CALL_UNCONFIRMED : OTELI_CALL_EXHAUSTED);
@@ -58,15 +58,15 @@ static bool give_up(struct oteli_request_call *request_call)
 static bool retry(struct oteli_request_call *request_call)
 {
     const struct oteli_outcome *outcome = &request_call->outcome;
-    if (request_call->hurries && outcome->was_refused)
-        return give_up(request_call);
+    if (request_call->hurries && outcome->connection_refused)
+        return end_without_time(request_call);
     const uint64_t now = oteli_monotonic_ns();
     const uint64_t wait_ms =
         oteli_retry_wait_ms(request_call->attempts - 1,
                             outcome->is_throttled ? outcome->asked_ms : 0, oteli_random_once());
     request_call->retry_at_ns = oteli_ns_after(now, wait_ms);
     if (request_call->retry_at_ns >= request_call->deadline_ns)
-        return give_up(request_call);
+        return end_without_time(request_call);
     OTELI_LOG(OTEL_LOG_DEBUG, "OTLP export to %s: %s; again in %" PRIu64 " ms",
               request_call->receiver->name, outcome->problem, wait_ms);
     request_call->state = OTELI_CALL_WAITING;
@@ -128,7 +128,7 @@ static bool attempt(struct oteli_request_call *request_call)
 {
     const struct oteli_receiver *receiver = request_call->receiver;
     if (oteli_monotonic_ns() >= request_call->deadline_ns)
-        return give_up(request_call);
+        return end_without_time(request_call);
     request_call->attempts++;
     oteli_headers_clear(&request_call->headers);
     if (receiver->add_headers != NULL &&
@@ -136,7 +136,7 @@ static bool attempt(struct oteli_request_call *request_call)
         return fail(request_call, "the program has no headers for the request");
     const uint64_t left_ms = oteli_ms_between(oteli_monotonic_ns(), request_call->deadline_ns);
     if (left_ms == 0)
-        return give_up(request_call);
+        return end_without_time(request_call);
     if (!put_grpc_timeout(request_call, left_ms))
         return fail(request_call, "no memory for the headers of the request");
     const struct oteli_transport_request request = {
@@ -179,10 +179,10 @@ static bool go_on_sending(struct oteli_request_call *request_call, int timeout_m
 static bool go_on_waiting(struct oteli_request_call *request_call, int timeout_ms)
 {
     const uint64_t now = oteli_monotonic_ns();
-    if (request_call->hurries && request_call->outcome.was_refused)
+    if (request_call->hurries && request_call->outcome.connection_refused)
         return attempt(request_call); /* the last one */
     if (request_call->retry_at_ns >= request_call->deadline_ns)
-        return give_up(request_call);
+        return end_without_time(request_call);
     if (request_call->retry_at_ns > now) {
         oteli_transport_sleep(
             request_call->transport,
@@ -215,7 +215,7 @@ bool oteli_request_call_is_pending(const struct oteli_request_call *request_call
     return request_call->state == OTELI_CALL_SENDING || request_call->state == OTELI_CALL_WAITING;
 }
 
-bool oteli_request_call_was_answered(enum oteli_request_call_end how)
+bool oteli_request_call_ended_by_receiver(enum oteli_request_call_end how)
 {
     return how == OTELI_CALL_DELIVERED || how == OTELI_CALL_REFUSED || how == OTELI_CALL_TOO_LARGE;
 }

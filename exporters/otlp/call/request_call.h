@@ -81,7 +81,7 @@ bool oteli_request_call_go_on(struct oteli_request_call *request_call, int timeo
 bool oteli_request_call_is_pending(const struct oteli_request_call *request_call);
 
 /* Whether this end says that the receiver is there. */
-bool oteli_request_call_was_answered(enum oteli_request_call_end end);
+bool oteli_request_call_ended_by_receiver(enum oteli_request_call_end end);
 
 /* In how many milliseconds it can go on in any case, with this deadline; -1: no such time. The
  * descriptor of its transport says when it can before. */

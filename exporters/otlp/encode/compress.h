@@ -16,7 +16,7 @@
 struct oteli_compressor;
 
 /* Whether this build can do it. */
-OTELI_LENT bool oteli_compression_is_known(otel_otlp_compression compression);
+OTELI_INTERNAL_API bool oteli_compression_is_known(otel_otlp_compression compression);
 
 /* For gzip or zstd. NULL: no memory. */
 struct oteli_compressor *oteli_compressor_new(otel_otlp_compression compression);

@@ -115,7 +115,7 @@ static void read_partial_success(bool json, const struct oteli_response_body *bo
 static void read_no_answer(const struct oteli_transport_response *answer,
                            struct oteli_outcome *outcome)
 {
-    outcome->was_refused = answer->was_refused;
+    outcome->connection_refused = answer->connection_refused;
     outcome->verdict = answer->is_hopeless ? OTELI_VERDICT_HOPELESS : OTELI_VERDICT_RETRY;
     outcome->may_have_arrived = answer->body_was_sent;
     if (answer->problem != NULL)

@@ -24,11 +24,11 @@ enum oteli_verdict {
 /* What came of an attempt, whatever the protocol. */
 struct oteli_outcome {
     enum oteli_verdict verdict;
-    bool may_have_arrived; /* no answer, or one that does not say, after the body was sent */
-    bool was_refused;      /* no answer: nobody listens there */
-    bool is_about_content; /* FINAL, perhaps for one of the spans only */
-    bool has_no_service;   /* FINAL, because there is nobody at this path, or for this method */
-    bool is_throttled;     /* the receiver said when to come again: */
+    bool may_have_arrived;   /* no answer, or one that does not say, after the body was sent */
+    bool connection_refused; /* no answer: nobody listens there */
+    bool is_about_content;   /* FINAL, perhaps for one of the spans only */
+    bool has_no_service;     /* FINAL, because there is nobody at this path, or for this method */
+    bool is_throttled;       /* the receiver said when to come again: */
     uint64_t asked_ms;
     uint64_t rejected; /* spans, of partial success; at most INT64_MAX */
     char message[256]; /* of partial success or a warning with it; printable, "": none */

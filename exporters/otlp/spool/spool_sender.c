@@ -202,13 +202,13 @@ static void end_request(struct oteli_spool_sender *spool_sender)
     spool_sender->is_sending = false;
     if (end == OTELI_CALL_DELIVERED)
         tell_delivered(spool_sender);
-    else if (oteli_request_call_was_answered(end))
+    else if (oteli_request_call_ended_by_receiver(end))
         OTELI_LOG_LOST(OTEL_LOG_ERROR, spool_sender->request.spans,
                        "%s refused a request from disk, whose %zu span%s lost: %s",
                        spool_sender->receiver->name, spool_sender->request.spans,
                        oteli_is_or_are(spool_sender->request.spans), outcome->problem);
     oteli_spool_settle(spool_sender->spool, end, outcome->rejected);
-    if (oteli_request_call_was_answered(end)) {
+    if (oteli_request_call_ended_by_receiver(end)) {
         mark_reachable(spool_sender);
     } else {
         mark_unreachable(spool_sender, outcome->problem);

@@ -62,13 +62,13 @@ enum oteli_transport_step {
 
 /* What came of a request. Valid until the next one starts. */
 struct oteli_transport_response {
-    int status;         /* 0: no (whole) answer */
-    bool body_was_sent; /* no answer, but the receiver may have got the spans */
-    bool was_refused;   /* no answer: nobody listens there, or there is no way */
-    bool is_hopeless;   /* no answer, and no retry can help: a bad certificate, for example */
-    bool is_too_long;   /* the answer was above the limit and has been cut off */
-    bool is_tls_file;   /* no answer, because a file that TLS needs cannot be used */
-    int proxy_status;   /* of a proxy's answer to CONNECT; 0: none */
+    int status;              /* 0: no (whole) answer */
+    bool body_was_sent;      /* no answer, but the receiver may have got the spans */
+    bool connection_refused; /* no answer: nobody listens there, or there is no way */
+    bool is_hopeless;        /* no answer, and no retry can help: a bad certificate, for example */
+    bool is_too_long;        /* the answer was above the limit and has been cut off */
+    bool is_tls_file;        /* no answer, because a file that TLS needs cannot be used */
+    int proxy_status;        /* of a proxy's answer to CONNECT; 0: none */
     struct oteli_response_body body;
     /* Header or trailer fields; NULL: none, or longer than what is kept. */
     const char *retry_after;

@@ -64,7 +64,7 @@ void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms);
 void oteli_transport_wake(struct oteli_transport *transport);
 
 /* What the libcurl that is loaded can do. */
-OTELI_LENT bool oteli_transport_has_http2(void);
+OTELI_INTERNAL_API bool oteli_transport_has_http2(void);
 bool oteli_transport_has_tls(void);
 
 /* Whether this is an absolute http or https URL with a host. */

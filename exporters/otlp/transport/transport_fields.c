@@ -303,7 +303,7 @@ void oteli_transport_fill(struct oteli_transport *transport,
     *answer = (struct oteli_transport_response){
         .status = has_status ? (int)facts.status : 0,
         .body_was_sent = !has_status && was_read && (transport->body_was_sent || facts.sent > 0),
-        .was_refused = !has_status && transport->result == CURLE_COULDNT_CONNECT,
+        .connection_refused = !has_status && transport->result == CURLE_COULDNT_CONNECT,
         .is_hopeless = !has_status && is_hopeless(transport, facts.connect_status),
         .is_too_long = transport->is_too_long,
         .is_tls_file = transport->lacks_files || transport->result == CURLE_SSL_CERTPROBLEM ||

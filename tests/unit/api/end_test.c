@@ -31,7 +31,7 @@ AROUND_EACH(recorder_setup_queued, recorder_teardown);
 
 TEST_QUEUED_FAST_TOO(lots_are_asked_for_when_the_last_is_used_up)
 {
-    recorder.lot = 3;
+    recorder.quota = 3;
     for (int i = 0; i < 7; i++)
         otel_span_end(enter("span"));
     recorder_collect();
@@ -43,12 +43,12 @@ TEST_QUEUED_FAST_TOO(lots_are_asked_for_when_the_last_is_used_up)
 
 TEST_QUEUED_FAST_TOO(without_a_lot_the_newest_span_is_dropped)
 {
-    recorder.lot = 1;
+    recorder.quota = 1;
     otel_span_end(enter("first"));
-    recorder.lot = 0;
+    recorder.quota = 0;
     otel_span_end(enter("second"));
     otel_span_end(enter("third"));
-    recorder.lot = 1;
+    recorder.quota = 1;
     otel_span_end(enter("fourth"));
     recorder_collect();
 
@@ -63,7 +63,7 @@ TEST_QUEUED_FAST_TOO(a_full_line_is_handed_over_and_every_record_arrives)
 {
     enum { COUNT = 2000 };
     static const uint64_t later = UINT64_C(1) << 62; /* than any start, also of fast spans */
-    recorder.lot = 100;
+    recorder.quota = 100;
     for (int i = 0; i < COUNT; i++) {
         const otel_span span =
             i % 2 ? enter("entered") : otel_span_start(tracer(), "started", NULL);
@@ -84,7 +84,7 @@ TEST_QUEUED_FAST_TOO(records_fill_a_line_to_its_last_byte)
 {
     static char text[OTELI_LINE_BYTES];
     memset(text, 'x', sizeof text);
-    recorder.lot = 10000;
+    recorder.quota = 10000;
     size_t expected = 0;
     for (size_t length = 0; length < 12000; length += 37) {
         const otel_span span = enter("span");
@@ -121,7 +121,7 @@ TEST_QUEUED_FAST_TOO(without_room_for_lines_spans_are_dropped)
     static char text[100000];
     memset(text, 'x', sizeof text);
     oteli_lines_set_limit(2 * OTELI_LINE_BYTES);
-    recorder.lot = 1000;
+    recorder.quota = 1000;
     const otel_span large = enter("large");
     otel_span_set_string_n(otel_span_ref_of(&large), "text", 4, text, sizeof text);
     otel_span_end(large);

@@ -13,7 +13,7 @@
 enum { LONGEST_NAME = OTELI_NAME_INLINE, MOST_ATTRIBUTES = 300, BEHIND = 64 };
 enum { ROOT, CHILD, CHILD_OF_REMOTE, ORIGINS };
 
-static struct oteli_open open_span;
+static struct oteli_active_span open_span;
 static uint8_t attributes[MOST_ATTRIBUTES + 2 * OTELI_COMPOSE_PIECE];
 static uint64_t composed[256];
 static otel_tracer *const tracer = &oteli_tracer_nameless;

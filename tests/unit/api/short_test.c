@@ -10,19 +10,20 @@ enum { LONGEST = 140 };
 static const struct oteli_limits wide = {SIZE_MAX, 128, 128, 128, 128, 128, false, 64};
 
 /* A place with room, as it is once it has had attributes. */
-static void make_place(struct oteli_open *open)
+static void make_place(struct oteli_active_span *active)
 {
     const otel_value value = otel_value_int(1);
     static char large[1024];
-    memset(open, 0, sizeof *open);
+    memset(active, 0, sizeof *active);
     const otel_value text = otel_value_string_n(large, sizeof large);
-    oteli_open_set(open, &wide, "large", 5, &text);
-    open->attributes.length = 0;
-    open->attribute_count = 0;
-    oteli_open_set(open, &wide, "first", 5, &value);
+    oteli_active_set(active, &wide, "large", 5, &text);
+    active->attributes.length = 0;
+    active->attribute_count = 0;
+    oteli_active_set(active, &wide, "first", 5, &value);
 }
 
-static void check_same_attributes(const struct oteli_open *one, const struct oteli_open *other)
+static void check_same_attributes(const struct oteli_active_span *one,
+                                  const struct oteli_active_span *other)
 {
     assert_int_equal(one->attribute_count, other->attribute_count);
     assert_int_equal(one->attributes.length, other->attributes.length);
@@ -36,8 +37,9 @@ static void check_same_attributes(const struct oteli_open *one, const struct ote
 }
 
 /* Set by the short way, which says whether it could, or did nothing; and by the other. */
-static void check_both_ways(struct oteli_open *brief, struct oteli_open *full, const char *key,
-                            size_t key_length, const otel_value *value, bool is_short)
+static void check_both_ways(struct oteli_active_span *brief, struct oteli_active_span *full,
+                            const char *key, size_t key_length, const otel_value *value,
+                            bool is_short)
 {
     const struct oteli_buffer attributes = brief->attributes;
     const bool done = value->type == OTEL_VALUE_INT
@@ -46,7 +48,7 @@ static void check_both_ways(struct oteli_open *brief, struct oteli_open *full, c
                                                    value->length);
     assert_int_equal(done, is_short);
     if (is_short) {
-        oteli_open_set(full, &wide, key, key_length, value);
+        oteli_active_set(full, &wide, key, key_length, value);
         check_same_attributes(brief, full);
     } else {
         assert_int_equal(brief->attributes.length, attributes.length);
@@ -58,15 +60,16 @@ static void check_both_ways(struct oteli_open *brief, struct oteli_open *full, c
         oteli_signature_bit(full->places[0].signature);
 }
 
-static bool is_new_to_the_filter(const struct oteli_open *open, const char *key, size_t length)
+static bool is_new_to_the_filter(const struct oteli_active_span *active, const char *key,
+                                 size_t length)
 {
-    return (open->attribute_filter & oteli_signature_bit(oteli_signature(key, length))) == 0;
+    return (active->attribute_filter & oteli_signature_bit(oteli_signature(key, length))) == 0;
 }
 
 TEST(short_strings_are_the_same_bytes_as_any)
 {
-    struct oteli_open brief;
-    struct oteli_open full;
+    struct oteli_active_span brief;
+    struct oteli_active_span full;
     make_place(&brief);
     make_place(&full);
     char key[LONGEST + 1];
@@ -86,14 +89,14 @@ TEST(short_strings_are_the_same_bytes_as_any)
             shorts += is_short;
         }
     assert_true(shorts > 4000);
-    oteli_open_fini(&brief);
-    oteli_open_fini(&full);
+    oteli_active_fini(&brief);
+    oteli_active_fini(&full);
 }
 
 TEST(short_integers_are_the_same_bytes_as_any)
 {
-    struct oteli_open brief;
-    struct oteli_open full;
+    struct oteli_active_span brief;
+    struct oteli_active_span full;
     make_place(&brief);
     make_place(&full);
     char key[LONGEST + 1];
@@ -108,14 +111,14 @@ TEST(short_integers_are_the_same_bytes_as_any)
                                       is_new_to_the_filter(&brief, key, key_length);
                 check_both_ways(&brief, &full, key, key_length, &any, is_short);
             }
-    oteli_open_fini(&brief);
-    oteli_open_fini(&full);
+    oteli_active_fini(&brief);
+    oteli_active_fini(&full);
 }
 
 TEST(what_is_not_ascii_is_not_short)
 {
-    struct oteli_open brief;
-    struct oteli_open full;
+    struct oteli_active_span brief;
+    struct oteli_active_span full;
     make_place(&brief);
     make_place(&full);
     char key[20];
@@ -129,29 +132,29 @@ TEST(what_is_not_ascii_is_not_short)
         check_both_ways(&brief, &full, key, sizeof key, &text, false);
         check_both_ways(&brief, &full, key, sizeof key, &number, at >= sizeof key);
     }
-    oteli_open_fini(&brief);
-    oteli_open_fini(&full);
+    oteli_active_fini(&brief);
+    oteli_active_fini(&full);
 }
 
 TEST(without_room_nothing_is_short)
 {
-    struct oteli_open open;
-    make_place(&open);
+    struct oteli_active_span active;
+    make_place(&active);
     const struct oteli_limits one = {SIZE_MAX, 1, 1, 1, 1, 1, false, 64};
     const struct oteli_limits brief = {4, 128, 1, 1, 1, 1, false, 64};
-    assert_false(oteli_set_short_int(&open, &one, "key.a", 5, 1));
-    assert_false(oteli_set_short_string(&open, &one, "key.a", 5, "v", 1));
-    assert_false(oteli_set_short_string(&open, &brief, "key.a", 5, "value", 5));
-    assert_true(oteli_set_short_string(&open, &brief, "key.a", 5, "valu", 4));
-    assert_false(oteli_set_short_int(&open, &wide, "key.a", 5, 1)); /* there is one */
-    const uint32_t length = open.attributes.length;
-    open.attributes.length = open.attributes.capacity - OTELI_SHORT_ROOM + 1;
-    assert_false(oteli_set_short_int(&open, &wide, "key.b", 5, 1));
-    open.attributes.length = length;
-    const uint32_t capacity = open.place_capacity;
-    open.place_capacity = open.attribute_count;
-    assert_false(oteli_set_short_int(&open, &wide, "key.b", 5, 1));
-    open.place_capacity = capacity;
-    assert_true(oteli_set_short_int(&open, &wide, "key.b", 5, 1));
-    oteli_open_fini(&open);
+    assert_false(oteli_set_short_int(&active, &one, "key.a", 5, 1));
+    assert_false(oteli_set_short_string(&active, &one, "key.a", 5, "v", 1));
+    assert_false(oteli_set_short_string(&active, &brief, "key.a", 5, "value", 5));
+    assert_true(oteli_set_short_string(&active, &brief, "key.a", 5, "valu", 4));
+    assert_false(oteli_set_short_int(&active, &wide, "key.a", 5, 1)); /* there is one */
+    const uint32_t length = active.attributes.length;
+    active.attributes.length = active.attributes.capacity - OTELI_SHORT_ROOM + 1;
+    assert_false(oteli_set_short_int(&active, &wide, "key.b", 5, 1));
+    active.attributes.length = length;
+    const uint32_t capacity = active.place_capacity;
+    active.place_capacity = active.attribute_count;
+    assert_false(oteli_set_short_int(&active, &wide, "key.b", 5, 1));
+    active.place_capacity = capacity;
+    assert_true(oteli_set_short_int(&active, &wide, "key.b", 5, 1));
+    oteli_active_fini(&active);
 }

@@ -73,7 +73,7 @@ static void *leave_each_kind_open(void *argument)
 
 TEST(what_is_abandoned_takes_nothing_from_the_lot)
 {
-    recorder.lot = 3;
+    recorder.quota = 3;
     recorder_on_thread(leave_each_kind_open, tracer());
     for (int i = 0; i < 2; i++)
         recorder_on_thread(one_span, tracer());

@@ -145,23 +145,23 @@ TEST(of_some_that_were_closed_the_others_are_not_left)
 
 TEST(the_timer_is_known_and_goes_off_at_its_time)
 {
-    struct oteli_driving driving[2] = {{.epoll_fd = 0}};
+    struct oteli_event_fds event_fds[2] = {{.epoll_fd = 0}};
     struct itimerspec left;
-    assert_true(oteli_driving_open(&driving[0]) && oteli_driving_open(&driving[1]));
+    assert_true(oteli_event_fds_open(&event_fds[0]) && oteli_event_fds_open(&event_fds[1]));
     const uint64_t then_ns = oteli_monotonic_ns() / NS_PER_S * NS_PER_S + 100 * NS_PER_S - 1;
-    oteli_driving_set_timer(&driving[0], then_ns);
+    oteli_event_fds_set_timer(&event_fds[0], then_ns);
     const uint64_t before_ns = oteli_monotonic_ns();
-    assert_int_equal(timerfd_gettime(driving[0].timer_fd, &left), 0);
+    assert_int_equal(timerfd_gettime(event_fds[0].timer_fd, &left), 0);
     const uint64_t left_ns =
         (uint64_t)left.it_value.tv_sec * NS_PER_S + (uint64_t)left.it_value.tv_nsec;
     assert_in_range(then_ns - left_ns, before_ns, oteli_monotonic_ns());
 
-    assert_true(oteli_driving_is_whole(&driving[0]));
-    assert_int_equal(dup2(driving[1].timer_fd, driving[0].timer_fd), driving[0].timer_fd);
-    assert_false(oteli_driving_is_whole(&driving[0])); /* that timer is the other's */
-    assert_int_equal(close(driving[0].timer_fd), 0);
-    oteli_driving_close(&driving[0]);
-    oteli_driving_close(&driving[1]);
+    assert_true(oteli_event_fds_is_whole(&event_fds[0]));
+    assert_int_equal(dup2(event_fds[1].timer_fd, event_fds[0].timer_fd), event_fds[0].timer_fd);
+    assert_false(oteli_event_fds_is_whole(&event_fds[0])); /* that timer is the other's */
+    assert_int_equal(close(event_fds[0].timer_fd), 0);
+    oteli_event_fds_close(&event_fds[0]);
+    oteli_event_fds_close(&event_fds[1]);
 }
 
 TEST(a_loop_keeps_the_descriptor_that_it_knows)

@@ -242,13 +242,13 @@ TEST_WITH(faked_begin, by_hand_end, one_that_was_quick_is_shown_it_while_another
 /* An exporter's own flush may take its time, but not that of a program that only looks in. */
 TEST(a_flush_has_no_more_time_than_who_drives)
 {
-    hand.engine->driving.is_chosen = true;
-    hand.engine->driving.deadline_ns = oteli_fake_clock.monotonic_ns + 30 * NS_PER_MS;
+    hand.engine->event_fds.is_chosen = true;
+    hand.engine->event_fds.deadline_ns = oteli_fake_clock.monotonic_ns + 30 * NS_PER_MS;
 
     hand_flush(&hand);
 
     assert_int_equal(fakes[0].flush_timeout_ms, 30);
-    hand.engine->driving.is_chosen = false;
+    hand.engine->event_fds.is_chosen = false;
 }
 
 /* ---- the simple processor

@@ -198,9 +198,9 @@ TEST(a_mount_alone_wakes_the_worker)
     const otel_span parent = otel_span_start(hand.tracer, "parent", NULL);
     otel_lines *lines = collect("m", 10);
     (void)by_hand_play("round tick tick"); /* it is asleep then */
-    const uint64_t rings = hand.engine->bell.rings;
+    const uint64_t rings = hand.engine->waker.wakes;
     otel_lines_mount(lines, &parent, 1, NULL);
-    assert_int_equal(hand.engine->bell.rings, rings + 1);
+    assert_int_equal(hand.engine->waker.wakes, rings + 1);
     otel_span_cancel(parent);
     otel_lines_free(lines);
 }
@@ -246,7 +246,7 @@ TEST(spans_of_a_mount_without_memory_are_counted)
     assert_string_equal(fake->text, "m m|");
     assert_int_equal(hand.engine->pipelines[0].dropped[OTEL_DROP_NO_MEMORY], 1);
     assert_int_equal(hand.engine->reserved, reserved - 3);
-    assert_int_equal(oteli_bell_waiting(&hand.engine->bell), 0);
+    assert_int_equal(oteli_waker_waiting(&hand.engine->waker), 0);
 }
 
 TEST(a_mount_is_left_over_with_all_of_its_spans)
@@ -254,12 +254,12 @@ TEST(a_mount_is_left_over_with_all_of_its_spans)
     start(1000, 10);
     mount_once("m", 25);
     hand_spans(&hand, "a", 2);
-    assert_int_equal(oteli_harvest_leftover(hand.engine), 27);
+    assert_int_equal(oteli_drain_leftover(hand.engine), 27);
 
-    oteli_harvest_begin(hand.engine);
-    assert_false(oteli_harvest_continue(hand.engine));
+    oteli_drain_begin(hand.engine);
+    assert_false(oteli_drain_continue(hand.engine));
 
-    assert_int_equal(oteli_harvest_leftover(hand.engine), 17);
+    assert_int_equal(oteli_drain_leftover(hand.engine), 17);
 }
 
 /* It came too late for the worker. */
@@ -271,7 +271,7 @@ TEST(a_line_that_is_given_back_lets_go_of_its_mounts)
     assert_int_equal(lines->members, 3);
     hand_spans(&hand, "x", 200); /* the line goes into the ring */
 
-    oteli_harvest_fini(hand.engine);
+    oteli_drain_fini(hand.engine);
 
     assert_int_equal(lines->members, 1);
     otel_lines_free(lines);

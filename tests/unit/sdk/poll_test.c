@@ -173,7 +173,7 @@ TEST(after_a_shutdown_the_descriptor_says_nothing_any_more)
     struct oteli_engine *const engine = oteli_lifecycle_engine();
 
     assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
-    oteli_bell_ring(&engine->bell);
+    oteli_waker_wake(&engine->waker);
 
     assert_false(becomes_readable(fd, 0));
     assert_int_equal(otel_poll_fd(), -1);
@@ -304,7 +304,7 @@ static pthread_t start_polling(otel_status *status)
     struct oteli_engine *const engine = oteli_lifecycle_engine();
     for (bool is_driven = false; !is_driven;) {
         pthread_mutex_lock(&engine->mutex);
-        is_driven = engine->driving.is_driven;
+        is_driven = engine->event_fds.is_driven;
         pthread_mutex_unlock(&engine->mutex);
         sched_yield();
     }

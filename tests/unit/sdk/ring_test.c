@@ -12,7 +12,7 @@
 #include <string.h>
 
 static struct oteli_ring ring;
-static struct oteli_bell bell;
+static struct oteli_waker waker;
 static struct oteli_arena arena;
 
 static int begin(void **state)
@@ -20,7 +20,7 @@ static int begin(void **state)
     (void)state;
     memset(&ring, 0, sizeof ring);
     memset(&arena, 0, sizeof arena);
-    oteli_bell_init(&bell);
+    oteli_waker_init(&waker);
     oteli_leaks_begin();
     return 0;
 }
@@ -114,48 +114,48 @@ TEST(a_slot_is_not_mistaken_for_its_last_time_round)
 
 static void announce(uint64_t spans, uint64_t rings)
 {
-    oteli_bell_announce(&bell, spans);
-    assert_int_equal(bell.rings, rings);
+    oteli_waker_announce(&waker, spans);
+    assert_int_equal(waker.wakes, rings);
 }
 
 /* spec: P13 */
 TEST(the_span_that_makes_a_batch_rings_and_once_a_sleep)
 {
-    assert_true(oteli_bell_arm(&bell, 100));
+    assert_true(oteli_waker_arm(&waker, 100));
     announce(60, 0);
     announce(39, 0);
     for (unsigned i = 0; i < 100; i++) {
         announce(i == 0 ? 1 : 100, 1);
-        oteli_bell_knock(&bell);
+        oteli_waker_request_drain(&waker);
     }
 }
 
 /* A producer was stopped before it rang, and the worker has woken and sleeps anew. */
 TEST(nobody_rings_for_an_earlier_sleep)
 {
-    assert_true(oteli_bell_arm(&bell, 10));
-    const uint64_t before = bell.wanted;
-    oteli_bell_disarm(&bell);
-    assert_true(oteli_bell_arm(&bell, 10));
+    assert_true(oteli_waker_arm(&waker, 10));
+    const uint64_t before = waker.wanted;
+    oteli_waker_disarm(&waker);
+    assert_true(oteli_waker_arm(&waker, 10));
 
-    assert_true(bell.wanted != before);
-    assert_true((uint32_t)bell.wanted == (uint32_t)before);
+    assert_true(waker.wanted != before);
+    assert_true((uint32_t)waker.wanted == (uint32_t)before);
 }
 
 TEST(the_number_of_the_sleep_may_wrap)
 {
-    bell.wanted = UINT64_MAX;
-    assert_true(oteli_bell_arm(&bell, 10));
-    assert_true(bell.wanted == 10);
+    waker.wanted = UINT64_MAX;
+    assert_true(oteli_waker_arm(&waker, 10));
+    assert_true(waker.wanted == 10);
     announce(10, 1);
 }
 
 TEST(spans_that_are_taken_do_not_wait_also_when_they_are_announced_later)
 {
     announce(90, 0);
-    oteli_bell_taken(&bell, 140);
-    assert_int_equal(oteli_bell_waiting(&bell), -50);
-    assert_true(oteli_bell_arm(&bell, 10));
+    oteli_waker_taken(&waker, 140);
+    assert_int_equal(oteli_waker_waiting(&waker), -50);
+    assert_true(oteli_waker_arm(&waker, 10));
     announce(50, 0);
     announce(9, 0);
     announce(1, 1);
@@ -165,39 +165,39 @@ TEST(spans_that_are_taken_do_not_wait_also_when_they_are_announced_later)
 TEST(a_worker_does_not_sleep_when_enough_is_there)
 {
     announce(10, 0);
-    oteli_bell_sleep(&bell, oteli_bell_listen(&bell), 10, UINT64_MAX);
-    assert_false(oteli_bell_is_armed(&bell));
+    oteli_waker_sleep(&waker, oteli_waker_listen(&waker), 10, UINT64_MAX);
+    assert_false(oteli_waker_is_armed(&waker));
 }
 
 TEST(a_worker_does_not_sleep_when_it_was_rung_since_it_listened_also_when_the_word_wraps)
 {
     for (unsigned i = 0; i < 2; i++) {
         const uint32_t word = i == 0 ? 0 : UINT32_MAX;
-        bell.word = word;
-        const uint32_t heard = oteli_bell_listen(&bell);
-        oteli_bell_ring(&bell);
-        assert_true(bell.word == word + 1);
-        oteli_bell_sleep(&bell, heard, 10, UINT64_MAX);
+        waker.word = word;
+        const uint32_t heard = oteli_waker_listen(&waker);
+        oteli_waker_wake(&waker);
+        assert_true(waker.word == word + 1);
+        oteli_waker_sleep(&waker, heard, 10, UINT64_MAX);
     }
-    assert_int_equal(bell.rings, 2);
+    assert_int_equal(waker.wakes, 2);
 }
 
 TEST(a_worker_does_not_sleep_when_it_was_knocked_at)
 {
-    oteli_bell_knock(&bell);
-    oteli_bell_sleep(&bell, oteli_bell_listen(&bell), 10, UINT64_MAX);
-    assert_int_equal(bell.rings, 0);
-    assert_true(oteli_bell_was_knocked(&bell));
-    assert_false(oteli_bell_was_knocked(&bell));
+    oteli_waker_request_drain(&waker);
+    oteli_waker_sleep(&waker, oteli_waker_listen(&waker), 10, UINT64_MAX);
+    assert_int_equal(waker.wakes, 0);
+    assert_true(oteli_waker_take_drain_request(&waker));
+    assert_false(oteli_waker_take_drain_request(&waker));
 }
 
 TEST(a_worker_sleeps_no_longer_than_its_deadline_and_errno_stays)
 {
     errno = 4711;
-    oteli_bell_ring(&bell);
-    oteli_bell_sleep(&bell, oteli_bell_listen(&bell) - 1, 10, UINT64_MAX);
-    oteli_bell_sleep(&bell, oteli_bell_listen(&bell), 10, 1);
-    assert_false(oteli_bell_is_armed(&bell));
+    oteli_waker_wake(&waker);
+    oteli_waker_sleep(&waker, oteli_waker_listen(&waker) - 1, 10, UINT64_MAX);
+    oteli_waker_sleep(&waker, oteli_waker_listen(&waker), 10, 1);
+    assert_false(oteli_waker_is_armed(&waker));
     assert_int_equal(errno, 4711);
 }
 

@@ -103,7 +103,7 @@ static void generate_ids(void *state, uint8_t *trace_id, uint8_t *span_id)
     memcpy(trace_id != NULL ? trace_id + 8 : span_id, &ids.next, sizeof ids.next);
 }
 
-static void start_judged(otel_sampling_decision decision)
+static void start_with_result(otel_sampling_decision decision)
 {
     const otel_sampler sampler = sampler_of_ours();
     memset(&judge, 0, sizeof judge);
@@ -144,7 +144,7 @@ AROUND_EACH(traced_setup_without_sdk, traced_teardown);
 /* spec: S1 trace/sdk.md#sdk-span-creation MUST stable */
 TEST(S1_the_trace_id_then_the_sampler_then_the_span_id)
 {
-    start_judged(OTEL_SAMPLING_RECORD_AND_SAMPLE);
+    start_with_result(OTEL_SAMPLING_RECORD_AND_SAMPLE);
 
     const otel_span root = otel_span_enter(traced.tracer, "root", NULL);
     assert_string_equal(judge.order, "trace sampler span ");
@@ -163,7 +163,7 @@ TEST(S1_the_sampler_is_told_all_that_is_known_at_the_start)
     int value;
     otel_context_value place;
     key = otel_context_create_key("k");
-    start_judged(OTEL_SAMPLING_RECORD_AND_SAMPLE);
+    start_with_result(OTEL_SAMPLING_RECORD_AND_SAMPLE);
     const otel_context parent = otel_context_with_value(remote("a=1"), key, &value, &place);
     const otel_attribute attribute = otel_attribute_of("k", otel_value_int(5));
     const otel_link link = {.context = otel_span_get_context(parent.span)};
@@ -188,7 +188,7 @@ TEST(S1_the_sampler_is_told_all_that_is_known_at_the_start)
 /* spec: S1 trace/sdk.md#sdk-span-creation MUST stable */
 TEST(S1_a_span_that_is_dropped_has_a_new_span_id)
 {
-    start_judged(OTEL_SAMPLING_DROP);
+    start_with_result(OTEL_SAMPLING_DROP);
     const otel_context parent = remote(NULL);
     const otel_span_options *under = OTEL_SPAN_OPTIONS(.parent = &parent);
 
@@ -216,7 +216,7 @@ TEST(S2_three_decisions_and_no_other_state)
                 {OTEL_SAMPLING_RECORD_ONLY, true, false},
                 {OTEL_SAMPLING_RECORD_AND_SAMPLE, true, true},
                 {(otel_sampling_decision)3, false, false}};
-    start_judged(OTEL_SAMPLING_DROP);
+    start_with_result(OTEL_SAMPLING_DROP);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         judge.decision = rows[i].decision;
         const otel_span entered = otel_span_enter(traced.tracer, "entered", NULL);
@@ -291,7 +291,7 @@ static void *leave_open(void *unused)
 /* spec: S3 trace/sdk.md#recording-sampled-reaction-table MUST stable */
 TEST(S3_what_is_recorded_only_is_lost_without_being_counted_as_lost)
 {
-    start_judged(OTEL_SAMPLING_RECORD_ONLY);
+    start_with_result(OTEL_SAMPLING_RECORD_ONLY);
     otel_span_cancel(otel_span_enter(traced.tracer, "cancelled", NULL));
     otel_span_cancel(otel_span_start(traced.tracer, "cancelled", NULL));
     traced_thread(leave_open, NULL);
@@ -303,7 +303,7 @@ TEST(S4_attributes_and_tracestate_of_the_sampler_are_the_spans)
 {
     static const otel_attribute added[] = {
         {.key = "of.sampler", .value = {.type = OTEL_VALUE_INT, .as.integer = 3}}};
-    start_judged(OTEL_SAMPLING_RECORD_AND_SAMPLE);
+    start_with_result(OTEL_SAMPLING_RECORD_AND_SAMPLE);
     judge.attributes = added;
     judge.attribute_count = 1;
     judge.tracestate = "ot=th:0";
@@ -337,7 +337,7 @@ TEST(S4_the_tracestate_is_the_samplers_or_else_the_parents)
                 {"ot=th:8,parent=1", "ot=th:8,parent=1"},
                 {"", ""},
                 {"no tracestate", "parent=1"}};
-    start_judged(OTEL_SAMPLING_DROP);
+    start_with_result(OTEL_SAMPLING_DROP);
     const otel_context parent = remote("parent=1");
     const otel_span_options *under = OTEL_SPAN_OPTIONS(.parent = &parent);
     for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
@@ -356,7 +356,7 @@ TEST(S4_the_tracestate_is_the_samplers_or_else_the_parents)
 /* spec: S5 trace/sdk.md#sampler MUST stable */
 TEST(S5_a_sampler_of_the_program_lives_until_the_shutdown)
 {
-    start_judged(OTEL_SAMPLING_RECORD_AND_SAMPLE);
+    start_with_result(OTEL_SAMPLING_RECORD_AND_SAMPLE);
     char text[64];
     const otel_sampler sampler = sampler_of_ours();
     assert_int_equal(sampler.describe(sampler.state, text, sizeof text), 8);
@@ -376,7 +376,7 @@ TEST(S5_a_sampler_of_the_program_lives_until_the_shutdown)
 /* spec: S5 trace/sdk.md#sampler MUST stable */
 TEST(S5_a_sampler_is_adopted_also_when_nothing_is_started)
 {
-    start_judged(OTEL_SAMPLING_RECORD_AND_SAMPLE);
+    start_with_result(OTEL_SAMPLING_RECORD_AND_SAMPLE);
     const otel_sampler sampler = sampler_of_ours();
     const otel_status status = otel_start_with(OTEL_SDK_OPTIONS(.sampler = &sampler));
     assert_int_equal(status, OTEL_ERROR_ALREADY_STARTED);
@@ -432,7 +432,7 @@ TEST(S13_the_random_flag_says_that_the_trace_id_is)
     assert_int_equal(flags_of_root() & OTEL_TRACE_FLAG_RANDOM, OTEL_TRACE_FLAG_RANDOM);
     traced_stop();
 
-    start_judged(OTEL_SAMPLING_RECORD_AND_SAMPLE);
+    start_with_result(OTEL_SAMPLING_RECORD_AND_SAMPLE);
     assert_int_equal(flags_of_root() & OTEL_TRACE_FLAG_RANDOM, 0);
     assert_false(judge.is_random);
     traced_stop();

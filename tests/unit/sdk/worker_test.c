@@ -23,7 +23,7 @@ static bool is_marked_asleep(void)
 
 static uint64_t rings(void)
 {
-    return hand.engine->bell.rings;
+    return hand.engine->waker.wakes;
 }
 
 AROUND_EACH(faked_begin, by_hand_end);
@@ -99,7 +99,7 @@ TEST(after_a_pause_a_full_batch_rings_again_and_is_exported_before_the_tick)
                         "1000 ms; E 1000 ms; 1000 ms asleep; never asleep; 1000 ms");
     assert_true(hand.wanted <= 10);
     const uint64_t before = rings();
-    (void)oteli_bell_arm(&hand.engine->bell, hand.wanted); /* as oteli_bell_sleep does */
+    (void)oteli_waker_arm(&hand.engine->waker, hand.wanted); /* as oteli_waker_sleep does */
 
     hand_spans(&hand, "b", 200);
     assert_int_equal(rings(), before + 1);
@@ -123,7 +123,7 @@ TEST(a_thread_that_stops_has_kept_an_eighth_of_its_share_of_the_queue_at_most)
     assert_in_range(hand.engine->reserved, 8, 8 + 64 / 2 / 8);
 }
 
-/* All of the room is in lots of threads that do nothing: dropping must not become a
+/* All of the room is in quotas of threads that do nothing: dropping must not become a
  * wake-up for each span. */
 TEST(a_queue_full_of_promises_wakes_the_worker_once)
 {
@@ -133,7 +133,7 @@ TEST(a_queue_full_of_promises_wakes_the_worker_once)
     hand_spans(&hand, "a", 1);
     for (unsigned i = 0; i < 20; i++) {
         hand_round(&hand);
-        (void)oteli_bell_arm(&hand.engine->bell, hand.wanted);
+        (void)oteli_waker_arm(&hand.engine->waker, hand.wanted);
         hand_spans(&hand, "a", 1);
     }
 
@@ -152,18 +152,19 @@ TEST(a_queue_full_of_promises_is_harvested_when_one_is_kept)
     const uint64_t promised = 20 - hand.engine->reserved;
     hand.engine->reserved = 20;
     struct oteli_thread *const self = oteli_self;
-    const uint32_t lot = (uint32_t)(self->lot_end - self->counts.ended);
-    self->lot_end = self->counts.ended; /* another thread's spans find no room … */
-    self->lot_size = 0;
+    const uint32_t quota = (uint32_t)(self->quota_end - self->counts.ended);
+    self->quota_end = self->counts.ended; /* another thread's spans find no room … */
+    self->quota_size = 0;
     hand_spans(&hand, "x", 1);
     hand_round(&hand);
     hand_round(&hand);
-    self->lot_end = self->counts.ended + lot; /* … then the lot is used up, the next has none */
-    self->lot_size = lot + 1;
-    hand_spans(&hand, "b", lot + 1);
+    self->quota_end =
+        self->counts.ended + quota; /* … then the quota is used up, the next has none */
+    self->quota_size = quota + 1;
+    hand_spans(&hand, "b", quota + 1);
     hand_round(&hand);
 
-    assert_int_equal(fake->spans, 1 + lot);
+    assert_int_equal(fake->spans, 1 + quota);
     hand.engine->reserved -= promised;
 }
 
@@ -223,8 +224,8 @@ TEST(spans_that_end_after_the_shutdown_are_counted_as_such)
     const struct counted counts = hand_counts(&hand);
     assert_int_equal(counts.ended, 3);
     assert_int_equal(hand.engine->pipelines[0].delivered, 1);
-    assert_int_equal(
-        counts.dropped[OTEL_DROP_ALREADY_SHUTDOWN] + oteli_harvest_leftover(hand.engine), 2);
+    assert_int_equal(counts.dropped[OTEL_DROP_ALREADY_SHUTDOWN] + oteli_drain_leftover(hand.engine),
+                     2);
 }
 
 /* Two batches of ten came within `ns` while others were there: what the worker
@@ -233,14 +234,14 @@ static void spans_came(struct oteli_pace *pace, uint64_t ns, unsigned in_batch, 
 {
     start(100, 10);
     *pace = (struct oteli_pace){.since_ns = 5000};
-    hand.engine->harvest.taken = 20;
+    hand.engine->drain.taken = 20;
     hand.engine->batch->count = in_batch;
-    oteli_bell_announce(&hand.engine->bell, announced);
+    oteli_waker_announce(&hand.engine->waker, announced);
     hand.wanted = 10 - in_batch;
     hand.deadline_ns = UINT64_MAX;
     oteli_worker_pace(hand.engine, pace, 5000 + ns, &hand.wanted, &hand.deadline_ns);
     hand.engine->batch->count = 0;
-    oteli_bell_taken(&hand.engine->bell, announced);
+    oteli_waker_taken(&hand.engine->waker, announced);
 }
 
 TEST(two_batches_say_how_long_the_next_are_waited_for)
