@@ -34,7 +34,7 @@ static void add_numbered(struct batch_double *batch, size_t number, size_t bytes
             break;
     }
     memset(span + at, '.', name);
-    char mark[8];
+    char mark[24];
     snprintf(mark, sizeof mark, "@%04zu.", number);
     memcpy(span + at, mark, 6);
     batch_double_add(batch, &scope, span, at + name);
