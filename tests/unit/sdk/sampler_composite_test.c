@@ -66,7 +66,7 @@ TEST(S10_composable_always_on_samples_with_threshold_zero)
     assert_outcome(NO_PARENT, "", 0, "+ot=th:0");
     assert_outcome(REMOTE, "a=b , ot=th:c", 0, "+ot=th:0,a=b");
     char others[OTEL_TRACESTATE_SIZE] = "";
-    for (char key = 'a'; key < 'f'; key++)
+    for (int key = 'a'; key < 'f'; key++)
         snprintf(others + strlen(others), sizeof others - strlen(others), "%s%c=%098d",
                  key == 'a' ? "" : ",", key, 0);
     char expected[OTEL_TRACESTATE_SIZE + 20] = "+ot=th:0,";

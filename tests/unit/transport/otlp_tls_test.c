@@ -325,10 +325,10 @@ TEST(a_file_that_is_missing_is_hopeless_until_it_is_there)
 
     assert_arrives(transport);
     assert_string_equal(asking_log(), "");
-    for (char comment = 'a'; comment < 'c'; comment++) { /* a change that stat does not show */
+    for (int comment = 'a'; comment < 'c'; comment++) { /* a change that stat does not show */
         char bytes[8192];
         const size_t length = read_file("ca.pem", bytes, sizeof bytes - 1);
-        bytes[length] = comment;
+        bytes[length] = (char)comment;
         write_file("late.pem", bytes, length + 1);
         const struct timespec soon[2] = {{.tv_sec = 4000000000}, {.tv_sec = 4000000000}};
         assert_int_equal(utimensat(AT_FDCWD, path("late.pem"), soon, 0), 0);
