@@ -210,7 +210,7 @@ otel_status oteli_engine_furnish(struct oteli_engine *engine, size_t batch_capac
     if (!init_batches(engine, batch_capacity) ||
         !oteli_ring_init(&engine->ring, oteli_lines_most(), 0))
         return OTEL_ERROR_NO_MEMORY;
-    const bool done = init_monitor(engine) && (!is_driven || oteli_event_fds_init(engine));
+    const bool done = init_monitor(engine) && (!is_driven || oteli_drive_init(engine));
     return done ? OTEL_OK : OTEL_ERROR_SYSTEM;
 }
 
@@ -301,7 +301,7 @@ void oteli_engine_free(struct oteli_engine *engine)
     oteli_export_fini(engine);
     oteli_processors_fini(&engine->processors);
     oteli_custom_fini(&engine->hooks);
-    oteli_event_fds_fini(engine);
+    oteli_event_fds_close(&engine->event_fds);
     free(engine->pipelines);
     oteli_resource_fini(&engine->resource);
     oteli_batch_fini(&engine->batches[0]);

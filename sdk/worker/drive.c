@@ -20,7 +20,7 @@ enum {
     MOST_ROUNDS = 8 /* without a look at the time: threads may be faster than an exporter */
 };
 
-bool oteli_event_fds_init(struct oteli_engine *engine)
+bool oteli_drive_init(struct oteli_engine *engine)
 {
     engine->event_fds.is_chosen = true;
     engine->event_fds.next_ns = UINT64_MAX;
@@ -29,11 +29,6 @@ bool oteli_event_fds_init(struct oteli_engine *engine)
         return false;
     oteli_waker_set_fd(&engine->waker, engine->event_fds.pair[1], engine->event_fds.inodes[1]);
     return true;
-}
-
-void oteli_event_fds_fini(struct oteli_engine *engine)
-{
-    oteli_event_fds_close(&engine->event_fds);
 }
 
 /* The program has closed what it did not know. What the waker was to say meanwhile is lost, so
@@ -118,7 +113,7 @@ static bool has_reached(const uint64_t *counter, uint64_t target)
 
 /* Become the worker, unless another thread is it until the deadline, or nobody has to be any
  * more: `*counter` has reached `target`, or the SDK has stopped. */
-static bool begin_event_fds(struct oteli_engine *engine, const uint64_t *counter, uint64_t target,
+static bool begin_driving(struct oteli_engine *engine, const uint64_t *counter, uint64_t target,
                             uint64_t deadline_ns)
 {
     bool is_wanted = true;
@@ -134,7 +129,7 @@ static bool begin_event_fds(struct oteli_engine *engine, const uint64_t *counter
     return is_wanted;
 }
 
-static void end_event_fds(struct oteli_engine *engine)
+static void end_driving(struct oteli_engine *engine)
 {
     pthread_mutex_lock(&engine->mutex);
     engine->event_fds.is_driven = false;
@@ -173,9 +168,9 @@ void oteli_drive_until(struct oteli_engine *engine, const uint64_t *counter, uin
     const int saved_errno = errno;
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
-    if (begin_event_fds(engine, counter, target, deadline_ns)) {
+    if (begin_driving(engine, counter, target, deadline_ns)) {
         drive(engine, counter, target, deadline_ns);
-        end_event_fds(engine);
+        end_driving(engine);
     }
     pthread_setcancelstate(cancel_state, NULL);
     errno = saved_errno;

@@ -10,8 +10,7 @@
 
 struct oteli_engine;
 
-bool oteli_event_fds_init(struct oteli_engine *engine);
-void oteli_event_fds_fini(struct oteli_engine *engine);
+bool oteli_drive_init(struct oteli_engine *engine);
 
 /* Be the worker until `*counter` has reached `target`, it stopped, or the deadline comes. */
 void oteli_drive_until(struct oteli_engine *engine, const uint64_t *counter, uint64_t target,
