@@ -26,12 +26,10 @@ static struct oteli_detached *at_index(uint32_t index)
     return oteli_slot_at(oteli_detached_parts, PART, sizeof(struct oteli_detached), index);
 }
 
-/* A record that is not there gets lost. */
 static uint32_t *link_of(uint32_t index)
 {
-    static uint32_t nowhere;
-    struct oteli_detached *record = at_index(index);
-    return record != NULL ? &record->free_next : &nowhere;
+    return oteli_slot_link(oteli_detached_parts, PART, sizeof(struct oteli_detached),
+                           offsetof(struct oteli_detached, free_next), index);
 }
 
 bool oteli_detached_is_known(const struct oteli_active_span *active)

@@ -34,9 +34,8 @@ static struct otel_lines *at_index(uint32_t index)
 
 static uint32_t *link_of(uint32_t index)
 {
-    static uint32_t nowhere;
-    struct otel_lines *hold = at_index(index);
-    return hold != NULL ? &hold->free_next : &nowhere;
+    return oteli_slot_link(oteli_hold_parts, PART, sizeof(struct otel_lines),
+                           offsetof(struct otel_lines, free_next), index);
 }
 
 struct otel_lines *oteli_hold_new(const struct oteli_thread *thread, const uint64_t trace_id[2])
@@ -68,18 +67,9 @@ static bool is_in_pool(const struct otel_lines *hold)
     return hold == at_index(hold->index);
 }
 
-/* Not below zero: after a fork, they may have been counted before it. */
-static void give_bytes_back(uint64_t bytes)
-{
-    uint64_t before;
-    do {
-        before = oteli_load_relaxed_64(&pool.bytes);
-    } while (before >= bytes && !oteli_cas_full_64(&pool.bytes, before, before - bytes));
-}
-
 static void strip(struct otel_lines *hold)
 {
-    give_bytes_back(hold->records.capacity);
+    oteli_sub_counted_64(&pool.bytes, hold->records.capacity);
     oteli_buffer_fini(&hold->records);
 }
 
@@ -129,7 +119,7 @@ static bool resize(struct oteli_buffer *records, size_t capacity)
         return false;
     uint8_t *data = oteli_realloc(records->data, capacity);
     if (data == NULL) {
-        give_bytes_back(more);
+        oteli_sub_counted_64(&pool.bytes, more);
         return false;
     }
     records->data = data;

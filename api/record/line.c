@@ -79,15 +79,6 @@ static bool is_within_limit(uint64_t units)
            oteli_load_relaxed_64(&pool.units_limit) + oteli_load_relaxed_64(&pool.units_kept);
 }
 
-/* Not below zero: after a fork, what is given back may have been counted before it. */
-static void sub(uint64_t *units, uint64_t less)
-{
-    uint64_t before;
-    do {
-        before = oteli_load_relaxed_64(units);
-    } while (before >= less && !oteli_cas_full_64(units, before, before - less));
-}
-
 /* Count units that are used or exist from now on, unless they are above the limit. */
 static bool add_within_limit(uint64_t *units, uint64_t more)
 {
@@ -135,7 +126,7 @@ static OTELI_COLD struct oteli_line *make(size_t bytes, uint32_t units)
             return line;
         free(line);
     }
-    sub(&pool.units_total, units);
+    oteli_sub_counted_64(&pool.units_total, units);
     return NULL;
 }
 
@@ -170,7 +161,7 @@ struct oteli_line *oteli_line_get(struct oteli_thread *owner, size_t size)
         return NULL;
     struct oteli_line *line = take(owner, units);
     if (line == NULL)
-        sub(&pool.units_used, units);
+        oteli_sub_counted_64(&pool.units_used, units);
     return line;
 }
 
@@ -182,25 +173,25 @@ struct oteli_line *oteli_line_keep(struct oteli_thread *owner)
     struct oteli_line *line = take(owner, 1);
     if (line == NULL) {
         oteli_line_keep_no_more();
-        sub(&pool.units_used, 1);
+        oteli_sub_counted_64(&pool.units_used, 1);
     }
     return line;
 }
 
 void oteli_line_keep_no_more(void)
 {
-    sub(&pool.units_kept, 1);
+    oteli_sub_counted_64(&pool.units_kept, 1);
 }
 
 void oteli_line_put(struct oteli_line *line)
 {
-    sub(&pool.units_used, line->units);
+    oteli_sub_counted_64(&pool.units_used, line->units);
     if (line->units == 1) {
         if (OTELI_LIKELY(table_get(line->index) == line))
             oteli_free_list_push(&pool.free, link_of, line->index);
         return;
     }
-    sub(&pool.units_total, line->units);
+    oteli_sub_counted_64(&pool.units_total, line->units);
     if (is_mapped(line->units))
         munmap(line, line->units * (size_t)OTELI_LINE_BYTES);
     else

@@ -194,6 +194,16 @@ static inline bool oteli_cas_full_any(void *at, void *expected, void *desired)
 
 OTELI_DEFINE_ATOMICS(32, uint32_t)
 OTELI_DEFINE_ATOMICS(64, uint64_t)
+
+/* Subtract, unless that is below zero: after a fork, what is given back may have been counted
+ * before it. */
+static inline void oteli_sub_counted_64(uint64_t *at, uint64_t less)
+{
+    uint64_t before;
+    do {
+        before = oteli_load_relaxed_64(at);
+    } while (before >= less && !oteli_cas_full_64(at, before, before - less));
+}
 OTELI_DEFINE_ADD(32, uint32_t)
 OTELI_DEFINE_ADD(64, uint64_t)
 

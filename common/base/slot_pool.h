@@ -35,6 +35,16 @@ static inline void *oteli_slot_at(void *const *parts, uint32_t slots_a_part, siz
     return part != NULL ? part + (index % slots_a_part) * slot_size : NULL;
 }
 
+/* The member of such a slot, at `offset`, that links it into a free list. Of a slot that is not
+ * there: a word that is never read, so the slot is lost. */
+static inline uint32_t *oteli_slot_link(void *const *parts, uint32_t slots_a_part, size_t slot_size,
+                                        size_t offset, uint32_t index)
+{
+    static uint32_t nowhere;
+    char *slot = oteli_slot_at(parts, slots_a_part, slot_size, index);
+    return slot != NULL ? (uint32_t *)(void *)(slot + offset) : &nowhere;
+}
+
 /* In a forked child: there are no slots. Stores only. */
 void oteli_slots_forget(struct oteli_slot_pool *pool);
 
