@@ -106,7 +106,7 @@ static otel_status make_registered(const struct oteli_item *item, otel_sampler *
     return component.provider->create(component.provider->state, component.properties, sampler);
 }
 
-/* Whoever fails first says so, and none of those that are made of it. */
+/* Report a sampler that cannot be made, unless one that it consists of has been reported. */
 static void report(const struct maker *maker, size_t faults_before, const struct oteli_item *item,
                    otel_status status)
 {

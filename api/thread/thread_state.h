@@ -368,7 +368,7 @@ static inline struct oteli_active_span *oteli_thread_find(const struct oteli_thr
     return active != NULL && (active->self.opaque[3] & OTELI_REF_OF_STACK) == 0 ? active : NULL;
 }
 
-/* The top becomes `open`, and then what is published `record`, in this order. */
+/* The top becomes `active`, and then what is published `record`, in this order. */
 static OTELI_INLINE void oteli_thread_show(struct oteli_thread *thread,
                                            struct oteli_active_span *active,
                                            const otel_thread_context_record *record)

@@ -53,7 +53,7 @@ enum oteli_clock_source {
 
 struct oteli_clock {
     uint32_t source; /* enum oteli_clock_source; written by start, renew and measure_offsets only */
-    uint32_t epoch;  /* number of the newest epoch; release by whoever renews */
+    uint32_t epoch;  /* number of the newest epoch; release by the thread that renews */
 };
 OTELI_NOT_LENT extern struct oteli_clock oteli_clock;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/clock/clock_curve.c - see clock_curve.h. Any thread reads; whoever renews the clock
- * writes.
+/* common/clock/clock_curve.c - see clock_curve.h. Any thread reads; the thread that
+ * renews the clock writes.
  *
  * A bend is prepared in knots that nobody looks at yet, and then published with the new
  * `covered` by one compare-and-swap. If a reader has fixed more of the curve meanwhile, it

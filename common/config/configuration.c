@@ -70,7 +70,7 @@ struct loader {
     const otel_sdk_options *options;
     bool read_environment;
     bool given[ROW_COUNT];                 /* by code or by the environment, and good */
-    struct oteli_config_problem *problems; /* NULL: nobody asks */
+    struct oteli_config_problem *problems; /* NULL: not wanted */
 };
 
 static bool is_text(const struct oteli_config_row *row)

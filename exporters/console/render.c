@@ -22,10 +22,10 @@ enum {
     LEVELS_MAX = 12,     /* deeper branches lose their outer levels */
     NAME_COLUMNS = 16,   /* that branches leave for names at least */
     ATTRIBUTE_LINES = 3, /* of one span */
-    EVENTS_MAX = 16,     /* that are shown of one span, and likewise links */
-    LINKS_MAX = 16,
-    TAG_COLUMNS = 24,   /* of a service name behind a span's name */
-    SERVICES_KNOWN = 32 /* that get a colour and a place in the head line */
+    EVENTS_MAX = 16,     /* shown of one span */
+    LINKS_MAX = 16,      /* of links */
+    TAG_COLUMNS = 24,    /* of a service name behind a span's name */
+    SERVICES_KNOWN = 32  /* that get a colour and a place in the head line */
 };
 
 enum style { PLAIN, BOLD, DIM, RED, FIRST_SERVICE };
@@ -476,7 +476,7 @@ static void draw_link(struct drawing *drawing, const struct oteli_tree_node *nod
     draw_detail(drawing, node, PLAIN);
 }
 
-/* Likewise. One without ids, of another sender, says nothing. */
+/* Draw some of the links. Gives how many there are more. One without ids is left out. */
 static size_t draw_links(struct drawing *drawing, const struct oteli_tree_node *node)
 {
     otel_slice rest = node->view->links;

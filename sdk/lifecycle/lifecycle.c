@@ -95,8 +95,8 @@ static bool worker_has_left(struct oteli_engine *grave)
     return done;
 }
 
-/* Take out the engines of earlier runs that nobody is inside any more. They are freed without the
- * lock: what an exporter does when it is freed may call us. */
+/* Take out the engines of earlier runs that no thread is inside any more. They are freed without
+ * the lock: what an exporter does when it is freed may call us. */
 static struct oteli_engine *bury(void)
 {
     struct oteli_engine *buried = NULL;

@@ -11,7 +11,7 @@
 
 /* From now on otel_shutdown calls it before anything else, with half of its own time. It is
  * harmless when there is nothing to stop: after a first call, and in a forked child. NULL:
- * nobody. */
+ * nothing is called. */
 OTELI_INTERNAL_API void oteli_before_shutdown(void (*stop)(int64_t timeout_ms));
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/pipeline/address_names.h - the names of addresses. The worker, or whoever holds the mutex of
- * a synchronous engine. */
+/* sdk/pipeline/address_names.h - the names of addresses. The worker, or the thread that holds the
+ * mutex of a synchronous engine. */
 #ifndef OTELI_ADDRESS_NAMES_H
 #define OTELI_ADDRESS_NAMES_H
 

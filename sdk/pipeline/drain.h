@@ -38,12 +38,12 @@ void oteli_drain_look_up_names(struct oteli_engine *engine);
  * free again. */
 void oteli_drain_release(struct oteli_engine *engine, otel_batch *batch);
 
-/* Spans that are in lines or ring and that nobody will take any more. Once the worker is
+/* Spans that are in lines or ring and that no worker will take any more. Once the worker is
  * done; any thread. */
 uint64_t oteli_drain_leftover(const struct oteli_engine *engine);
 
 /* Give back the lines of a worker that is done. Also those that came too late for it, when
- * the engine is freed and nobody is inside any more. */
+ * the engine is freed and no thread is inside any more. */
 void oteli_drain_fini(struct oteli_engine *engine);
 
 #endif

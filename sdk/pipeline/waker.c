@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/pipeline/waker.c - the waker on Linux: a futex, or a socket for who waits with epoll. See
- * waker.h for the protocol. */
+/* sdk/pipeline/waker.c - the waker on Linux: a futex, or a socket for a worker that waits with
+ * epoll. See waker.h for the protocol. */
 #include "sdk/pipeline/waker.h"
 #include "common/clock/time_units.h"
 
@@ -20,7 +20,7 @@ static bool is_socket(const struct oteli_waker *waker, int fd)
            found.st_ino == oteli_load_relaxed_64(&waker->inode);
 }
 
-/* Which way to ring is looked at after the word has changed: a worker that changes it looks at
+/* Which way to wake is looked at after the word has changed: a worker that changes it looks at
  * the word after that. */
 static void wake(struct oteli_waker *waker)
 {
@@ -38,12 +38,12 @@ static void wake(struct oteli_waker *waker)
 void oteli_waker_wake(struct oteli_waker *waker)
 {
     const uint64_t seen = oteli_load_relaxed_64(&waker->wanted);
-    /* Nobody else has to ring in this sleep. */
+    /* No other thread has to wake it in this sleep. */
     oteli_cas_full_64(&waker->wanted, seen, seen | OTELI_WAKER_NEVER);
     wake(waker);
 }
 
-/* Wake the worker if it still is in the sleep that was seen, and nobody has rung in it. */
+/* Wake the worker if it still is in the sleep that was seen, and has not been woken in it. */
 static void wake_once(struct oteli_waker *waker, uint64_t seen)
 {
     if (oteli_cas_full_64(&waker->wanted, seen, seen | OTELI_WAKER_NEVER))
@@ -52,7 +52,7 @@ static void wake_once(struct oteli_waker *waker, uint64_t seen)
 
 void oteli_waker_request_drain(struct oteli_waker *waker)
 {
-    /* Whoever has knocked already looks at `wanted` after that, as we would. */
+    /* The thread that has requested it already looks at `wanted` after that, as this one would. */
     if (oteli_load_relaxed_32(&waker->drain_requested) != 0 ||
         oteli_exchange_full_32(&waker->drain_requested, 1) != 0)
         return;

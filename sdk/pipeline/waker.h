@@ -2,8 +2,8 @@
 /* sdk/pipeline/waker.h - wake the worker when a whole batch waits, at most once per sleep.
  *
  * The worker says how many spans it wants and sleeps; a producer that makes the number of
- * waiting spans reach that rings. While the worker is awake or exporting it wants more
- * than there can be, so nobody rings.
+ * waiting spans reach that wakes it. While the worker is awake or exporting it wants more
+ * than there can be, so no producer wakes it.
  *
  *     worker                                producer
  *     1 wanted = n, of another sleep        1 waiting += spans        (full)
@@ -19,16 +19,17 @@
  * its 4 either comes before the futex call, which then does not sleep because the word has
  * changed, or after it, and wakes it. Time T bounds everything else.
  *
- * Nobody rings for nothing: `wanted` has the number of the sleep in it, so producer 3 only
+ * No wake-up is for nothing: `wanted` has the number of the sleep in it, so producer 3 only
  * succeeds in the sleep that 2 was about, in which so many waited. Where it fails, another
- * producer has rung, or the worker has looked after our addition. (One that is stopped between
- * 3 and 4 wakes the worker late, perhaps in its next sleep: there is never more than one ring
- * for each sleep.)
+ * producer has woken it, or the worker has looked after our addition. (One that is stopped between
+ * 3 and 4 wakes the worker late, perhaps in its next sleep: there is never more than one
+ * wake-up for each sleep.)
  *
- * A knock is the same with `knocked` in the place of `waiting` and any sleep worth waking
- * from: the worker looks at it where it looks at waiting, and takes it back when it acts.
+ * A request to drain is the same with `drain_requested` in the place of `waiting` and any sleep
+ * worth waking from: the worker looks at it where it looks at `waiting`, and takes it back when it
+ * acts.
  *
- * Threads:  ring and knock any thread, lock-free; sleep the worker. */
+ * Threads:  wake and request_drain any thread, lock-free; sleep the worker. */
 #ifndef OTELI_WAKER_H
 #define OTELI_WAKER_H
 
@@ -44,9 +45,9 @@ struct oteli_waker {
                          number of the sleep */
     uint64_t waiting; /* int64_t: spans announced by producers less those taken; may be
                          below zero, because the worker takes spans before they are announced */
-    uint32_t drain_requested; /* somebody has knocked since the worker last asked */
+    uint32_t drain_requested; /* 1: since the worker last asked */
     uint64_t wakes;           /* how often the worker was woken */
-    uint64_t inode;           /* of the socket: what has its number may be somebody else's by now */
+    uint64_t inode;           /* of the socket: its number may be another descriptor's by now */
 };
 
 /* Producer: announce spans, and wake the worker if that makes a batch. */
@@ -63,7 +64,7 @@ static inline int64_t oteli_waker_waiting(const struct oteli_waker *waker)
     return (int64_t)oteli_load_relaxed_64(&waker->waiting);
 }
 
-/* Whether the worker sleeps, or is about to, and has not been rung for. */
+/* Whether the worker sleeps, or is about to, and has not been woken. */
 static inline bool oteli_waker_is_armed(const struct oteli_waker *waker)
 {
     return (uint32_t)oteli_load_relaxed_64(&waker->wanted) != OTELI_WAKER_NEVER;
@@ -72,23 +73,23 @@ static inline bool oteli_waker_is_armed(const struct oteli_waker *waker)
 /* Any thread: wake the worker whatever it waits for. */
 void oteli_waker_wake(struct oteli_waker *waker);
 
-/* Producer: wake the worker if it sleeps and nobody has rung yet, and keep it awake if it
- * is about to sleep. */
+/* Producer: wake the worker if it sleeps and has not been woken yet, and keep it awake if
+ * it is about to sleep. */
 void oteli_waker_request_drain(struct oteli_waker *waker);
 
-/* Worker: whether somebody has knocked since this was last asked. */
+/* Worker: whether a drain has been requested since this was last asked. */
 static inline bool oteli_waker_take_drain_request(struct oteli_waker *waker)
 {
     return oteli_exchange_full_32(&waker->drain_requested, 0) != 0;
 }
 
 /* Worker: the part of falling asleep that makes it safe: say what is wanted, and look once
- * more. False: there is something to do. Whoever then waits by other means than
+ * more. False: there is something to do. A worker that then waits by other means than
  * oteli_waker_sleep calls oteli_waker_disarm afterwards. */
 bool oteli_waker_arm(struct oteli_waker *waker, int64_t wanted);
 void oteli_waker_disarm(struct oteli_waker *waker);
 
-/* Worker: sleep until `wanted` spans wait, somebody rings, or the monotonic clock says
+/* Worker: sleep until `wanted` spans wait, a thread wakes it, or the monotonic clock says
  * deadline_ns (UINT64_MAX: never). `heard` is the word as it was before the worker last
  * looked whether it had something to do (oteli_waker_listen). */
 static inline uint32_t oteli_waker_listen(const struct oteli_waker *waker)
@@ -109,7 +110,7 @@ static inline void oteli_waker_init(struct oteli_waker *waker)
     waker->inode = 0;
 }
 
-/* Worker: be rung for by this socket from now on; -1: by the futex again. What was rung while
+/* Worker: be woken by this socket from now on; -1: by the futex again. A wake-up while
  * this changes may go the other way, so the worker listens again before it sleeps. */
 static inline void oteli_waker_set_fd(struct oteli_waker *waker, int fd, uint64_t inode)
 {

@@ -111,10 +111,10 @@ static bool has_reached(const uint64_t *counter, uint64_t target)
     return (int64_t)(oteli_load_acquire_64(counter) - target) >= 0;
 }
 
-/* Become the worker, unless another thread is it until the deadline, or nobody has to be any
- * more: `*counter` has reached `target`, or the SDK has stopped. */
+/* Become the worker. False: another thread is it until the deadline, or there is no need any more:
+ * `*counter` has reached `target`, or the SDK has stopped. */
 static bool begin_driving(struct oteli_engine *engine, const uint64_t *counter, uint64_t target,
-                            uint64_t deadline_ns)
+                          uint64_t deadline_ns)
 {
     bool is_wanted = true;
     pthread_mutex_lock(&engine->mutex);
@@ -138,7 +138,7 @@ static void end_driving(struct oteli_engine *engine)
 }
 
 /* An engine that otel_shutdown has given up, because we were away in an exporter, is ours to
- * bring to its end: there is nobody else, and nothing to wait for any more. */
+ * bring to its end: no other thread does, and there is nothing to wait for any more. */
 static bool goes_on(const struct oteli_engine *engine, const uint64_t *counter, uint64_t target,
                     uint64_t deadline_ns)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/worker/drive.h - an engine without a thread: whoever calls is the worker for that time.
+/* sdk/worker/drive.h - an engine without a thread: the calling thread is its worker.
  *
  * Threads:  any; one of them is the worker, the others wait for it. */
 #ifndef OTELI_DRIVE_H
@@ -10,6 +10,7 @@
 
 struct oteli_engine;
 
+/* Make the descriptors, and have the waker use them. False: the machine has none to spare. */
 bool oteli_drive_init(struct oteli_engine *engine);
 
 /* Be the worker until `*counter` has reached `target`, it stopped, or the deadline comes. */

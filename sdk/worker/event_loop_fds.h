@@ -3,7 +3,7 @@
  * program's loop. One with a thread has it while an exporter waits for something between exports
  * (on_idle.c).
  *
- *     epoll descriptor ─┬─ pair         the waker: a batch waits, somebody asks for a flush
+ *     epoll descriptor ─┬─ pair         the waker: a batch waits, a thread asks for a flush
  *                       ├─ timer        a tick, a deadline
  *                       └─ descriptor   of the exporter that is being waited for
  *
@@ -12,7 +12,7 @@
  * its own, and our epoll descriptor is the one that one of them is in. The waker has sockets and no
  * pipe, because a write to a pipe of which one end is left raises a signal.
  *
- * Threads:  whoever drives, one at a time; the waker's end of the pair any thread. */
+ * Threads:  the one that drives (drive.h); the waker's end of the pair any thread. */
 #ifndef OTELI_EVENT_LOOP_FDS_H
 #define OTELI_EVENT_LOOP_FDS_H
 
@@ -28,11 +28,11 @@ struct oteli_event_fds {
     int timer_fd;         /* … */
     int exporter_fd;      /* … and this one is an exporter's; -1: none is watched */
     dev_t device;         /* what the pair is known by … */
-    ino_t inodes[2];      /* … likewise */
+    ino_t inodes[2];      /* … and by these … */
     long timer_mark;      /* … and the timer */
     uint64_t timer_ns;    /* what the timer is set to; 0: it has gone off since */
     uint64_t next_ns;     /* when to be called again in any case; UINT64_MAX: never. Atomic */
-    uint64_t deadline_ns; /* until when whoever drives has time */
+    uint64_t deadline_ns; /* until when the driving thread has time */
     uint64_t flush_heard; /* requests for a flush by the last look. Atomic */
     uint32_t rests;       /* the last look found nothing, and the next span wakes. Atomic */
 };
@@ -58,7 +58,7 @@ void oteli_event_fds_set_timer(struct oteli_event_fds *event_fds, uint64_t next_
  * not go, or there is none. */
 bool oteli_event_fds_watch(struct oteli_event_fds *event_fds, int fd);
 
-/* Never be readable again: whoever rings comes too late. */
+/* Stop signalling the descriptor: the engine has stopped. */
 void oteli_event_fds_rest(struct oteli_event_fds *event_fds);
 
 /* Until `then_ns`, in milliseconds for poll and its kin; -1: for ever. */

@@ -79,7 +79,7 @@ void oteli_simple_export_one(struct oteli_sdk *sdk, const void *record)
         drop_record(engine, one);
     } else {
         export_record(engine, one);
-        (void)oteli_on_idle(engine); /* at its time, if that has come: nobody else would call */
+        (void)oteli_on_idle(engine); /* at its time, if that has come: no other thread would call */
     }
     pthread_mutex_unlock(&engine->mutex);
     oteli_simple_finish_hanging(engine);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/worker/worker.h - when to export: the batch span processor's consumer.
  *
- * Threads:  the worker: "otel-export", whoever calls otel_poll, or a test. */
+ * Threads:  the worker: "otel-export", the caller of otel_poll, or a test. */
 #ifndef OTELI_WORKER_H
 #define OTELI_WORKER_H
 

@@ -45,8 +45,8 @@ struct oteli_request_call {
     const struct oteli_receiver *receiver;
     struct oteli_transport *transport; /* its own */
     struct otel_otlp_request_headers headers;
-    bool hurries;     /* the program ends: one attempt where nobody listens. Its owner sets it */
-    bool wants_fresh; /* connection: the one before led to a busy receiver, or to nobody */
+    bool hurries;     /* the program ends: one attempt if it is refused. Its owner sets it */
+    bool wants_fresh; /* connection: the one before led to a busy receiver, or to none */
 
     /* Of the request on its way, or that ended last. */
     enum oteli_request_call_state state;

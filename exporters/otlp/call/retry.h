@@ -12,8 +12,8 @@
 #include <stdint.h>
 
 /* The wait before retry number `retry` (0 is the first), with full jitter: `random` spreads it
- * evenly between 0.1 s, so that nobody is asked again at once, and what is 1 s at first, each time
- * half as much more, at most 10 s. */
+ * evenly from 0.1 s to an upper limit, which is 1 s at first, grows by half with each retry, and
+ * ends at 10 s. */
 uint64_t oteli_retry_backoff_ms(unsigned retry, uint32_t random);
 
 /* Read a Retry-After value: seconds, or a date as libcurl reads it. A date that has passed is no

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/protocol/protobuf_reader.h - walk over the fields of a protobuf message that
- * somebody else sent.
+/* exporters/otlp/protocol/protobuf_reader.h - walk over the fields of a protobuf message from
+ * the network.
  *
  * Such bytes may be cut, broken or hostile: every length is checked, nothing is allocated, and
  * there is no depth to exhaust. (Our own bytes are read with common/wire.h, which trusts them.)

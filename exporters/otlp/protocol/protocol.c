@@ -248,7 +248,7 @@ static bool is_whole_message(const struct oteli_response_body *body)
            body->length == OTELI_GRPC_FRAME + message.length;
 }
 
-/* The trailers never came, or whoever answered is no gRPC server: a proxy, for example. Servers
+/* The trailers never came, or a server without gRPC has answered: a proxy, for example. Servers
  * send a message only with OK, so that one which is whole is as good as the trailers; libcurl loses
  * these when a server that is about to stop says so in the same breath. */
 static void read_without_grpc_status(const struct oteli_transport_response *answer,

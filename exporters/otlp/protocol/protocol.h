@@ -25,9 +25,9 @@ enum oteli_verdict {
 struct oteli_outcome {
     enum oteli_verdict verdict;
     bool may_have_arrived;   /* no answer, or one that does not say, after the body was sent */
-    bool connection_refused; /* no answer: nobody listens there */
+    bool connection_refused; /* no answer: no process listens there */
     bool is_about_content;   /* FINAL, perhaps for one of the spans only */
-    bool has_no_service;     /* FINAL, because there is nobody at this path, or for this method */
+    bool has_no_service;     /* FINAL, because nothing is served at this path, or for this method */
     bool is_throttled;       /* the receiver said when to come again: */
     uint64_t asked_ms;
     uint64_t rejected; /* spans, of partial success; at most INT64_MAX */

@@ -50,7 +50,7 @@ void oteli_spool_close(struct oteli_spool *spool);
 void oteli_spool_warn(struct oteli_spool *spool);
 
 /* In a forked child: close its copies of a parent's descriptors, whatever the parent's thread was
- * doing. With the lock among them, nobody could send any more once the parent has ended. */
+ * doing. With the lock among them, no process could send any more once the parent has ended. */
 void oteli_spool_close_copies(const struct oteli_spool *parents);
 
 /* False: it cannot be written, and the log says why. */

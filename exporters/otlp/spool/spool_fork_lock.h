@@ -2,7 +2,7 @@
 /* exporters/otlp/spool/spool_fork_lock.h - locks of spools that this process holds, so that a
  * forked child does not. A lock belongs to the open file that its copies share: a child that goes
  * on living, without ever looking at its copy, would keep it for a parent that has ended, and
- * nobody could send.
+ * no process could send.
  *
  *     note ─▶ lock … unlock ─▶ forget ─▶ close          in the child, before fork returns: close
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/transport/epoll_set.c - the contracts are in exporters/otlp/transport/epoll_set.h.
- * Whoever exports; a transport owns the descriptor. */
+ * The exporting thread; a transport owns the descriptor. */
 #include "exporters/otlp/transport/epoll_set.h"
 #include "common/os/descriptor.h"
 

@@ -64,7 +64,7 @@ enum oteli_transport_step {
 struct oteli_transport_response {
     int status;              /* 0: no (whole) answer */
     bool body_was_sent;      /* no answer, but the receiver may have got the spans */
-    bool connection_refused; /* no answer: nobody listens there, or there is no way */
+    bool connection_refused; /* no answer: no process listens there, or there is no route */
     bool is_hopeless;        /* no answer, and no retry can help: a bad certificate, for example */
     bool is_too_long;        /* the answer was above the limit and has been cut off */
     bool is_tls_file;        /* no answer, because a file that TLS needs cannot be used */

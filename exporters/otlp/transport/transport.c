@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/transport.c - a request from its start to its answer. Whoever exports;
- * owns what a transport is made of. The contracts are in transport.h. */
+/* exporters/otlp/transport/transport.c - a request from its start to its answer. The exporting
+ * thread; owns what a transport is made of. The contracts are in transport.h. */
 #include "exporters/otlp/transport/transport.h"
 #include "common/base/atomic.h"
 #include "exporters/otlp/transport/transport_parts.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/transport/transport_fields.c - what is kept of an answer while it comes, and what
- * is said of it in the end. Whoever exports; a transport owns what is kept. */
+ * is said of it in the end. The exporting thread; a transport owns what is kept. */
 #include "exporters/otlp/transport/transport_parts.h"
 
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/transport_handles.c - one easy handle in one multi handle. Whoever
- * exports; a transport owns both, and their sockets.
+/* exporters/otlp/transport/transport_handles.c - one easy handle in one multi handle. The
+ * exporting thread; a transport owns both, and their sockets.
  *
  * curl_global_init is called once in the process and curl_global_cleanup never: at exit
  * other threads, other libraries and a resolver thread of curl's own may still be inside,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/transport/transport_lines.c - header lines as curl wants them. Whoever exports,
- * and the thread that starts; a transport owns the lists. */
+/* exporters/otlp/transport/transport_lines.c - header lines as curl wants them. The exporting
+ * thread, and the one that starts; a transport owns the lists. */
 #include "exporters/otlp/transport/transport_parts.h"
 
 #include <stdio.h>

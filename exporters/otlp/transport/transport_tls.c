@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/transport/transport_tls.c - which certificates, versions and ciphers count for a
- * request. Whoever exports; a transport owns the files' bytes. */
+ * request. The exporting thread; a transport owns the files' bytes. */
 #include "exporters/otlp/transport/transport_parts.h"
 
 #include <stdio.h>
