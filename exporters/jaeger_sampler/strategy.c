@@ -60,19 +60,29 @@ static bool read_number(struct oteli_json *json, double *number)
     return true;
 }
 
-static void read_probability(struct oteli_json *json, double *probability)
+/* A number from 0 to `limit`, which larger ones become if `is_capped`; `*number` stays as it is
+ * where there is none. */
+static void read_within(struct oteli_json *json, double limit, bool is_capped, double *number)
 {
-    if (read_number(json, probability) && !(*probability >= 0 && *probability <= 1))
+    double found;
+    if (!read_number(json, &found))
+        return;
+    if (is_capped && found > limit)
+        found = limit;
+    if (found >= 0 && found <= limit)
+        *number = found;
+    else
         oteli_json_refuse(json);
 }
 
-/* What is larger than anybody needs is that much. */
+static void read_probability(struct oteli_json *json, double *probability)
+{
+    read_within(json, 1, false, probability);
+}
+
 static void read_rate(struct oteli_json *json, double *rate)
 {
-    if (read_number(json, rate) && !(*rate >= 0))
-        oteli_json_refuse(json);
-    else if (*rate > RATE_MAX)
-        *rate = RATE_MAX;
+    read_within(json, RATE_MAX, true, rate);
 }
 
 /* {"samplingRate": 0.5}; what is left out is 0. */

@@ -148,6 +148,7 @@ TEST(what_is_no_strategy_is_refused_whole)
         "{\"probabilisticSampling\":{\"samplingRate\":1}",
         "{\"probabilisticSampling\":{\"samplingRate\":1}} x",
         "{\"strategyType\":1,\"rateLimitingSampling\":{\"maxTracesPerSecond\":-1}}",
+        "{\"operationSampling\":{\"defaultSamplingProbability\":-0.1}}",
         "{\"operationSampling\":{\"perOperationStrategies\":[{\"operation\":\"a\"}]}}",
         "{\"operationSampling\":{\"perOperationStrategies\":[{\"probabilisticSampling\":{}}]}}",
         ("{\"operationSampling\":{\"perOperationStrategies\":[{\"operation\":\"\\u0000\","
