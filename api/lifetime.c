@@ -3,13 +3,13 @@
  * process ends. It calls every part; no file of the API calls it.
  *
  * Threads:  start/stop only; the end of the process. */
-#include "api/active/detached_pool.h"
 #include "api/baggage/baggage_pool.h"
 #include "api/context/tracestate_pool.h"
-#include "api/held/hold_table.h"
 #include "api/held/span_set.h"
 #include "api/propagators/composite_propagator.h"
+#include "api/record/hold_table.h"
 #include "api/span/tracer.h"
+#include "api/thread/detached_pool.h"
 #include "api/thread/thread_state.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #ifndef OTELI_ACTIVE_SPAN_H
 #define OTELI_ACTIVE_SPAN_H
 
-#include "api/span/handle.h"
+#include "api/context/handle.h"
 #include "api/thread/sdk_slot.h"
 #include <otel/thread_context.h>
 

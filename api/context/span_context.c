@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/context/span_context.c - span contexts: what identifies a span, as values. Any thread, no
  * state. */
+#include "api/context/handle.h"
 #include "api/context/tracestate_pool.h"
-#include "api/span/handle.h"
 #include "common/text/text.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/held/collect.c - collect a stretch of work, mount it, take a trace: otel/lines.h. App
  * threads. */
-#include "api/active/detached_pool.h"
 #include "api/context/tracestate_pool.h"
 #include "api/held/span_set.h"
-#include "api/record/line_writer.h"
+#include "api/thread/detached_pool.h"
+#include "api/thread/line_writer.h"
 #include "common/clock/clock.h"
 
 #include <string.h>

@@ -2,10 +2,10 @@
 /* api/held/span_set.c - held sets: who belongs to them, what ends in them, and what becomes of
  * them. Any thread. */
 #include "api/held/span_set.h"
-#include "api/active/detached_pool.h"
-#include "api/held/hold_table.h"
-#include "api/held/set_roots.h"
-#include "api/record/line_writer.h"
+#include "api/record/hold_table.h"
+#include "api/record/set_roots.h"
+#include "api/thread/detached_pool.h"
+#include "api/thread/line_writer.h"
 #include "common/base/spin_lock.h"
 #include "common/clock/clock.h"
 

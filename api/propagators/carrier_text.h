@@ -6,7 +6,7 @@
 #ifndef OTELI_CARRIER_TEXT_H
 #define OTELI_CARRIER_TEXT_H
 
-#include "api/span/handle.h"
+#include "api/context/handle.h"
 #include <otel/propagate.h>
 
 enum oteli_hex_case { OTELI_HEX_LOWER, OTELI_HEX_ANY };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/span/end.c - end spans: from an open span to a committed record. App threads. start.c has the
  * other half of the hot path. */
-#include "api/active/detached_pool.h"
 #include "api/held/span_set.h"
-#include "api/record/line_writer.h"
 #include "api/span/processor_calls.h"
+#include "api/thread/detached_pool.h"
+#include "api/thread/line_writer.h"
 #include "common/clock/clock.h"
 #include "common/clock/counter.h"
 

@@ -7,10 +7,10 @@
  * The top does not move, so nothing becomes current. */
 #include "api/context/tracestate_pool.h"
 #include "api/held/span_set.h"
-#include "api/record/line_writer.h"
 #include "api/span/processor_calls.h"
 #include "api/span/start_custom.h"
 #include "api/span/tracer.h"
+#include "api/thread/line_writer.h"
 #include "common/clock/clock.h"
 #include "common/clock/counter.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/span/inspect.c - see inspect.h. App threads. */
 #include "api/span/inspect.h"
-#include "api/active/detached_pool.h"
 #include "api/active/fast_attribute.h"
 #include "api/record/span_encoder.h"
+#include "api/thread/detached_pool.h"
 #include "api/thread/thread_state.h"
 
 /* How far up a stack of places the local root is looked for: nearly always it is the first. */

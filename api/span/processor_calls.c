@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/span/processor_calls.c - the contracts are in api/span/processor_calls.h. App threads. */
 #include "api/span/processor_calls.h"
-#include "api/active/detached_pool.h"
 #include "api/held/span_set.h"
-#include "api/record/line_writer.h"
 #include "api/record/span_encoder.h"
+#include "api/thread/detached_pool.h"
+#include "api/thread/line_writer.h"
 #include "common/clock/clock.h"
 
 #include <inttypes.h>

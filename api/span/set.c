@@ -3,8 +3,8 @@
  *
  * Every function is the same three steps: find the open span of the handle, change it, let
  * it go. A handle that is old, unsampled or foreign finds none. */
-#include "api/active/detached_pool.h"
 #include "api/active/fast_attribute.h"
+#include "api/thread/detached_pool.h"
 #include "api/thread/thread_state.h"
 #include "common/base/alloc.h"
 #include "common/clock/clock.h"

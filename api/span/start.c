@@ -8,15 +8,15 @@
  * The fast way holds the state, finds out that it cannot go on before it has changed anything
  * that counts, and then lets the state go and leaves it all to a function ending in _slow. So it
  * calls nothing, and the compiler keeps everything in registers that need not be saved. */
-#include "api/active/detached_pool.h"
-#include "api/context/context_attributes.h"
 #include "api/context/tracestate_pool.h"
 #include "api/held/span_set.h"
 #include "api/record/span_encoder.h"
+#include "api/span/context_attributes.h"
 #include "api/span/processor_calls.h"
 #include "api/span/start_custom.h"
 #include "api/span/start_steps.h"
 #include "api/span/tracer.h"
+#include "api/thread/detached_pool.h"
 #include "api/thread/thread_state.h"
 #include "common/base/copy.h"
 #include "common/clock/clock.h"

@@ -6,11 +6,11 @@
 #ifndef OTELI_START_STEPS_H
 #define OTELI_START_STEPS_H
 
-#include "api/active/detached_pool.h"
 #include "api/context/tracestate_pool.h"
 #include "api/held/span_set.h"
 #include "api/record/span_encoder.h"
 #include "api/span/tracer.h"
+#include "api/thread/detached_pool.h"
 #include "api/thread/thread_state.h"
 #include "common/clock/clock.h"
 #include "common/clock/counter.h"

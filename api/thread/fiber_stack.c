@@ -5,7 +5,7 @@
  * otherwise, so no other file knows of fibres; meanwhile the thread's own wait in its state. What
  * happens while a stack waits (a fork, another SDK, another thread) is made up for when it becomes
  * current again. */
-#include "api/context/context_attributes.h"
+#include "api/span/context_attributes.h"
 #include "api/thread/thread_state.h"
 
 #include <stdlib.h>

@@ -4,11 +4,11 @@
  *
  * App threads, all of it cold. The list of states grows at its head by compare-and-swap and never
  * shrinks while threads trace. */
-#include "api/active/detached_pool.h"
 #include "api/baggage/baggage_pool.h"
 #include "api/context/tracestate_pool.h"
-#include "api/held/hold_table.h"
-#include "api/held/mount.h"
+#include "api/record/hold_table.h"
+#include "api/record/mount.h"
+#include "api/thread/detached_pool.h"
 #include "api/thread/thread_state.h"
 #include "common/clock/clock.h"
 #include "common/os/library.h"

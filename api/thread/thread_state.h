@@ -435,7 +435,7 @@ static inline bool oteli_thread_has_room(struct oteli_thread *thread, unsigned c
            oteli_thread_deepen(thread);
 }
 
-/* api/active/place_stack.c */
+/* api/thread/place_stack.c */
 
 /* Make a context current in a place that is the top, or the one above it. */
 void oteli_place_attach(struct oteli_thread *thread, struct oteli_active_span *active,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/composable/consistent.c - the contracts are in consistent.h. App threads; owns nothing. */
 #include "sdk/composable/consistent.h"
-#include "api/span/handle.h"
+#include "api/context/handle.h"
 
 #include "common/base/atomic.h"
 #include "common/base/random.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/pipeline/batch.c - batches of records, and what exporters ask of them. Worker. */
 #include "sdk/pipeline/batch.h"
-#include "api/held/set_roots.h"
+#include "api/record/set_roots.h"
 #include "api/span/tracer.h"
 #include "sdk/resource/resource.h"
 #include "sdk/view/span_view.h"

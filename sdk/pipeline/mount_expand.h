@@ -13,7 +13,7 @@
 #ifndef OTELI_MOUNT_EXPAND_H
 #define OTELI_MOUNT_EXPAND_H
 
-#include "api/held/mount.h"
+#include "api/record/mount.h"
 #include "sdk/pipeline/batch.h"
 
 /* Add spans of a mount to the batch, as many as there is room for. Those without memory are

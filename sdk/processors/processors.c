@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/processors/processors.c - the contracts are in sdk/processors/processors.h. */
 #include "sdk/processors/processors.h"
-#include "api/held/set_roots.h"
+#include "api/record/set_roots.h"
 #include "sdk/pipeline/batch.h"
 #include "sdk/processors/simple_processor.h"
 #include "sdk/view/span_view.h"

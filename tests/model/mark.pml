@@ -2,7 +2,7 @@
 /* mark.pml - a worker that nobody needs sleeps without a timer, and the next span wakes it.
  *
  * Twin of: oteli_wake and oteli_wake_slow (api/thread/thread_state.*), oteli_commit
- * (api/record/line_writer.h), oteli_sdk_set_asleep and _is_asleep (api/thread/sdk_slot.c),
+ * (api/thread/line_writer.h), oteli_sdk_set_asleep and _is_asleep (api/thread/sdk_slot.c),
  * notice_waking and on_tick (sdk/worker/worker.c).
  *
  * Abstracted: the waker is for this alone, so no number of spans is worth ringing it, and its

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/support/recorder.c - the contracts are in recorder.h. */
 #include "tests/support/recorder.h"
-#include "api/held/set_roots.h"
+#include "api/record/set_roots.h"
 #include "sdk/pipeline/batch.h"
 #include "tests/support/leaks.h"
 

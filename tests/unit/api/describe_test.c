@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/describe_test.c - specification of what can be said about a span: unique keys,
  * exact limits, the order of statuses, and that nothing here ever fails. */
-#include "api/span/handle.h"
+#include "api/context/handle.h"
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/detached_test.c - specification of spans that any thread may use: the pool of
  * their records, and several threads on one span at once. */
-#include "api/active/detached_pool.h"
+#include "api/thread/detached_pool.h"
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"

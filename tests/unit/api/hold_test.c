@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/hold_test.c - specification of api/held/span_set.h: roots that hold their
  * descendants back. Who belongs to them, and what becomes of those, is in property_test.c. */
-#include "api/held/hold_table.h"
 #include "api/held/span_set.h"
+#include "api/record/hold_table.h"
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 #include "tests/support/traced.h"
@@ -322,7 +322,7 @@ TEST(a_forked_child_has_none_of_the_sets)
     assert_int_equal(stats.withheld[OTEL_WITHHELD_LATE], 1);
 }
 
-/* --- the table of roots that hold: api/held/hold_table.h --- */
+/* --- the table of roots that hold: api/record/hold_table.h --- */
 
 enum { WAYS = 8 }; /* that the table has for one trace */
 

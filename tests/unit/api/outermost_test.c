@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/api/outermost_test.c - specification of api/held/set_roots.h. */
-#include "api/held/set_roots.h"
+/* tests/unit/api/outermost_test.c - specification of api/record/set_roots.h. */
+#include "api/record/set_roots.h"
 #include "api/record/span_encoder.h"
 #include "common/base/random.h"
 #include "common/clock/clock.h"

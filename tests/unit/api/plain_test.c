@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/plain_test.c - specification of api/record/raw_record.h: a record that is written
  * raw and finished later is byte for byte the one that is composed at once. */
-#include "api/held/set_roots.h"
 #include "api/record/raw_record.h"
+#include "api/record/set_roots.h"
 #include "common/clock/clock.h"
 #include "sdk/pipeline/batch.h"
 #include "tests/support/unit.h"

@@ -4,8 +4,8 @@
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 
+#include "api/context/handle.h"
 #include "api/context/tracestate_pool.h"
-#include "api/span/handle.h"
 #include "tests/support/unit.h"
 #include <errno.h>
 #include <string.h>
@@ -471,7 +471,7 @@ TEST_FAST_TOO(unwinding_ends_what_was_entered_after_the_mark)
     assert_int_equal(recorder.count, 3);
 }
 
-/* --- handles: api/span/handle.h --- */
+/* --- handles: api/context/handle.h --- */
 
 TEST_WITH(NULL, NULL, each_part_of_a_handle_comes_back_and_touches_no_other)
 {

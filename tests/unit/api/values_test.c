@@ -268,7 +268,7 @@ TEST(text_is_copied_as_utf8)
     assert_ptr_equal(oteli_text_put(out, NULL, 0, 0), out);
 }
 
-/* --- attributes of contexts: api/context/context_attributes.c --- */
+/* --- attributes of contexts: api/span/context_attributes.c --- */
 
 /* Three places with keys that come again and again; with memory for an index
  * of the keys and without. */

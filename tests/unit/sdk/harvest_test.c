@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/harvest_test.c - specification of sdk/pipeline/queue.c and sdk/pipeline/drain.c:
  * how much may wait, how ended spans are taken out of lines, and when lines are given back. */
-#include "api/held/mount.h"
+#include "api/record/mount.h"
 #include "common/log.h"
 #include "tests/support/faked.h"
 #include "tests/support/unit.h"

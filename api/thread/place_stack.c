@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/active/place_stack.c - what is current on a thread: contexts are attached and detached,
+/* api/thread/place_stack.c - what is current on a thread: contexts are attached and detached,
  * places of its stack are left, abandoned, or in a forked child the parent's. App threads.
  *
  * A place that is left below others stays, dead, until those have left too. Where what is above it
  * is not to be current any more, a cover is put on top: a place that repeats what was current
  * before. */
-#include "api/active/detached_pool.h"
 #include "api/baggage/baggage_pool.h"
-#include "api/context/context_attributes.h"
 #include "api/context/tracestate_pool.h"
 #include "api/held/span_set.h"
+#include "api/span/context_attributes.h"
+#include "api/thread/detached_pool.h"
 #include "api/thread/thread_state.h"
 #include "common/clock/clock.h"
 #include "common/log.h"

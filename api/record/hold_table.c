@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/held/hold_table.c - the table of roots that hold back. Any thread. */
-#include "api/held/hold_table.h"
+/* api/record/hold_table.c - the table of roots that hold back. Any thread. */
+#include "api/record/hold_table.h"
 #include "common/base/spin_lock.h"
 
 #include <string.h>

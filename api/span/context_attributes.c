@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/context/context_attributes.c - attributes of contexts: put there, listed, and given to a
+/* api/span/context_attributes.c - attributes of contexts: put there, listed, and given to a
  * span. Any thread.
  *
  * Source: OpenTelemetry enhancement proposal 4931. */
-#include "api/context/context_attributes.h"
+#include "api/span/context_attributes.h"
 #include "api/encode/key_index.h"
 #include "common/base/alloc.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/record/line_writer.c - records that do not just go behind the last one: no quota, no room in
+/* api/thread/line_writer.c - records that do not just go behind the last one: no quota, no room in
  * the line, a large span, a synchronous SDK, a mount. App threads; once in many spans. */
-#include "api/record/line_writer.h"
+#include "api/thread/line_writer.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/held/mount.h - a mount's record in a line: what it still stands for, and how it ends.
+/* api/record/mount.h - a mount's record in a line: what it still stands for, and how it ends.
  * Threads: the worker; with the simple processor the thread that makes the mount; and the thread
  * that takes a line which no worker will read any more. */
 #ifndef OTELI_MOUNT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/active/detached_pool.h - spans that any thread may use: a pool of records that keep their
+/* api/thread/detached_pool.h - spans that any thread may use: a pool of records that keep their
  * place.
  *
  * A record is never unmapped while threads trace, so an old handle can always be looked

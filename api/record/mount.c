@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/held/mount.c - the contracts are in api/held/mount.h. */
-#include "api/held/mount.h"
+/* api/record/mount.c - the contracts are in api/record/mount.h. */
+#include "api/record/mount.h"
 #include "api/context/tracestate_pool.h"
 
 void oteli_mount_discard(const struct oteli_mount *mount)

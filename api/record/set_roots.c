@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/held/set_roots.c - look through the records of a set. Any thread, one at a time. */
-#include "api/held/set_roots.h"
+/* api/record/set_roots.c - look through the records of a set. Any thread, one at a time. */
+#include "api/record/set_roots.h"
 #include "api/record/span_encoder.h"
 #include "common/clock/clock.h"
 

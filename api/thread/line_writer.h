@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/record/line_writer.h - put records into this thread's line, and see to it that there is a
+/* api/thread/line_writer.h - put records into this thread's line, and see to it that there is a
  * line.
  *
  * App threads, inside oteli_thread_enter_call. The worker and the statistics rely on this order:

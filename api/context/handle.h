@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/span/handle.h - what an otel_span holds: the ids, and where its open span is.
+/* api/context/handle.h - what an otel_span holds: the ids, and where its open span is.
  *
  *     opaque[0], opaque[1]   trace id, the 16 bytes as they are on the wire
  *     opaque[2]              span id, likewise

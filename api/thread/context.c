@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/context/context.c - the current context: read, attached and detached; values under keys.
- * Any thread. Places on the thread's stack are written in api/active/place_stack.c. */
+/* api/thread/context.c - the current context: read, attached and detached; values under keys.
+ * Any thread. Places on the thread's stack are written in api/thread/place_stack.c. */
 #include "api/thread/thread_state.h"
 #include "common/clock/clock.h"
 #include "common/log.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/held/set_pool.c - the pool of held sets, and their memory under the limit of all of them
+/* api/record/set_pool.c - the pool of held sets, and their memory under the limit of all of them
  * together. Any thread; the contracts are in api/held/span_set.h. */
 #include "api/held/span_set.h"
 #include "common/base/alloc.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/held/hold_table.h - roots that hold their descendants back: how a span finds its set when its
+/* api/record/hold_table.h - roots that hold their descendants back: how a span finds its set when its
  * parent is open on another thread, or has ended.
  *
  * A table of fixed size, a row for some trace ids. A trace can have several such roots, when

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/active/detached_pool.c - the pool of detached spans. Any thread.
+/* api/thread/detached_pool.c - the pool of detached spans. Any thread.
  *
  * Like the pool of lines: slots that stay (slot_pool.h), and a list of the free ones. */
-#include "api/active/detached_pool.h"
+#include "api/thread/detached_pool.h"
 #include "common/base/slot_pool.h"
 #include "common/base/spin_lock.h"
 #include "common/clock/clock.h"
