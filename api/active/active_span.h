@@ -12,8 +12,20 @@
 #define OTELI_ACTIVE_SPAN_H
 
 #include "api/context/handle.h"
-#include "api/thread/sdk_slot.h"
 #include <otel/thread_context.h>
+#include <otel/trace.h>
+
+/* The most that a span keeps; what is more is left out, and counted. */
+struct oteli_limits {
+    size_t value_length; /* characters of a string, bytes of bytes; SIZE_MAX: none */
+    uint32_t attributes; /* of a span */
+    uint32_t events;
+    uint32_t links;
+    uint32_t event_attributes;
+    uint32_t link_attributes;
+    bool roots_hold;     /* local roots hold their descendants back for a verdict */
+    uint8_t value_depth; /* of arrays and maps: what is deeper is an empty value */
+};
 
 /* Bytes that grow. Buffers above OTELI_BUFFER_KEPT are given back when their span ends. */
 struct oteli_buffer {

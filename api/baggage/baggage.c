@@ -1,14 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/baggage/baggage.c - baggages as programs see them: otel/baggage.h. Any thread. */
 #include "api/baggage/baggage_pool.h"
-#include "api/thread/thread_state.h"
 
 #include <string.h>
-
-otel_baggage otel_context_baggage(const otel_context *context)
-{
-    return (otel_baggage){context != NULL ? context->baggage : oteli_self->baggage};
-}
 
 otel_baggage otel_baggage_set(otel_baggage baggage, const char *name, const char *value,
                               const char *metadata)

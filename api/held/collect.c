@@ -3,6 +3,7 @@
  * threads. */
 #include "api/context/tracestate_pool.h"
 #include "api/held/span_set.h"
+#include "api/record/mount.h"
 #include "api/thread/detached_pool.h"
 #include "api/thread/line_writer.h"
 #include "common/clock/clock.h"
@@ -18,7 +19,7 @@ static void push_stretch(struct oteli_thread *thread)
                                   oteli_random_id(&thread->random)};
     if (thread->top == thread->last && !oteli_thread_deepen(thread))
         return;
-    struct otel_lines *hold = oteli_hold_new(thread, trace_id);
+    struct otel_lines *hold = oteli_hold_new(thread->generation, trace_id);
     if (hold == NULL)
         return;
     const uint32_t epoch = oteli_epoch_under(thread, &thread->top->self);

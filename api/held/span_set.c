@@ -11,13 +11,6 @@
 
 #include <string.h>
 
-static void set_state(struct otel_lines *hold, enum oteli_hold_state state)
-{
-    oteli_spin_lock(&hold->lock);
-    oteli_store_release_32(&hold->state, (uint32_t)state);
-    oteli_spin_unlock(&hold->lock);
-}
-
 /* --- who belongs to a set --- */
 
 /* The set of an open parent, joined, and what the ends of its children do. */
@@ -57,7 +50,7 @@ static struct otel_lines *taker_of(struct otel_lines *hold)
 static void begin_to_hold(struct oteli_thread *thread, struct oteli_active_span *active,
                           uint32_t outer, const uint64_t trace_id[2], uint64_t *ref)
 {
-    struct otel_lines *hold = oteli_hold_new(thread, trace_id);
+    struct otel_lines *hold = oteli_hold_new(thread->generation, trace_id);
     if (hold == NULL)
         return; /* no memory: its spans are exported as they end, or go where it goes */
     hold->outer = outer;
@@ -247,7 +240,7 @@ static void decide(struct oteli_thread *thread, struct otel_lines *hold,
         oteli_holders_pass_on(hold, oteli_hold_at(hold->outer));
     else
         oteli_holders_decide(hold, kept);
-    set_state(hold, kept ? OTELI_KEPT : OTELI_CLOSED);
+    oteli_hold_set_state(hold, kept ? OTELI_KEPT : OTELI_CLOSED);
     oteli_store_relaxed_32(&hold->is_unaccounted, 0);
     if (kept)
         pass_on(thread, hold);
@@ -312,31 +305,9 @@ void oteli_record_end(struct oteli_thread *thread, struct oteli_active_span *act
         oteli_append_any(thread, active, end);
 }
 
-void oteli_hold_abandon(struct oteli_thread *thread, struct oteli_active_span *active)
-{
-    if (oteli_active_hold(active) == 0)
-        return;
-    struct otel_lines *hold = oteli_hold_at(active->hold);
-    const bool holds = (active->traits.bits & OTELI_HOLDS) != 0;
-    const bool is_stretch = (active->self.opaque[3] & OTELI_REF_ATTACHED) != 0;
-    const bool is_of_another_sdk = hold->generation != thread->generation;
-    if (holds || is_stretch) /* members end on other threads */
-        hold->is_abandoned = true;
-    if (holds) /* a former SDK's verdict does not bind this one's spans */
-        oteli_holders_decide(hold, is_of_another_sdk);
-    if (holds || is_stretch) {
-        set_state(hold, OTELI_CLOSED);
-        if (!is_of_another_sdk)
-            oteli_thread_lose(thread, OTEL_DROP_ABANDONED, hold->count);
-    }
-    active->hold = 0;
-    active->traits.bits &= (uint8_t)~OTELI_HOLDS;
-    oteli_hold_leave(hold);
-}
-
 void oteli_hold_close(struct otel_lines *hold)
 {
-    set_state(hold, OTELI_CLOSED);
+    oteli_hold_set_state(hold, OTELI_CLOSED);
     if (hold->count == 0)
         return;
     uint8_t *scratch = oteli_hold_room(hold, oteli_outermost_scratch(hold->count));

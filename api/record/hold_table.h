@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/record/hold_table.h - roots that hold their descendants back: how a span finds its set when its
- * parent is open on another thread, or has ended.
+/* api/record/hold_table.h - roots that hold their descendants back: how a span finds its set when
+ * its parent is open on another thread, or has ended.
  *
  * A table of fixed size, a row for some trace ids. A trace can have several such roots, when
  * it comes into this process more than once: handles carry a number that tells them apart.
@@ -12,7 +12,7 @@
 #ifndef OTELI_HOLD_TABLE_H
 #define OTELI_HOLD_TABLE_H
 
-#include "api/held/span_set.h"
+#include "api/record/set_pool.h"
 
 /* A new root: gives the set its number, at most OTELI_HOLDER_MAX. */
 void oteli_holders_add(struct otel_lines *hold);

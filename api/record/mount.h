@@ -5,7 +5,23 @@
 #ifndef OTELI_MOUNT_H
 #define OTELI_MOUNT_H
 
-#include "api/held/span_set.h"
+#include "api/record/line.h"
+#include "api/record/set_pool.h"
+
+/* The message of a mount's record: a set in the trace of one parent. The worker, or with
+ * the simple processor the thread that makes the mount, makes the spans of it, and leaves the set
+ * and the tracestate when it is done. */
+struct oteli_mount {
+    struct otel_lines *lines; /* joined */
+    uint64_t trace_id[2];
+    uint64_t parent_id;   /* of the outermost */
+    uint64_t key;         /* new span ids are the old ones XOR this; never equal to one of them */
+    uint32_t tracestate;  /* the parent's, retained, or 0 */
+    uint32_t wire_flags;  /* Span.flags of all of them … */
+    uint32_t outer_flags; /* … and of the outermost, whose parent may be remote */
+    uint32_t link_length; /* of a Span.links field, for the outermost; 0: none */
+    uint8_t link[];
+};
 
 /* How far the expansion of a mount is; all zeros at first. These members of a record's head
  * say other things of spans. */

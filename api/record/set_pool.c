@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/record/set_pool.c - the pool of held sets, and their memory under the limit of all of them
- * together. Any thread; the contracts are in api/held/span_set.h. */
-#include "api/held/span_set.h"
+ * together. Any thread; the contracts are in api/record/set_pool.h. */
+#include "api/record/set_pool.h"
 #include "common/base/alloc.h"
 #include "common/base/slot_pool.h"
+#include "common/base/spin_lock.h"
 
 enum { PART = OTELI_HOLD_PART, PARTS = OTELI_HOLD_PARTS };
 enum { LARGEST_SET = 1 << 30 }; /* lengths have 32 bits */
@@ -38,7 +39,7 @@ static uint32_t *link_of(uint32_t index)
                            offsetof(struct otel_lines, free_next), index);
 }
 
-struct otel_lines *oteli_hold_new(const struct oteli_thread *thread, const uint64_t trace_id[2])
+struct otel_lines *oteli_hold_new(uint64_t generation, const uint64_t trace_id[2])
 {
     uint32_t index = oteli_free_list_pop(&pool.furnished, link_of);
     if (index == OTELI_NO_PLACE)
@@ -49,7 +50,7 @@ struct otel_lines *oteli_hold_new(const struct oteli_thread *thread, const uint6
     if (hold == NULL)
         return NULL;
     hold->index = index;
-    hold->generation = thread->generation;
+    hold->generation = generation;
     oteli_half_copy(hold->trace_id, trace_id);
     hold->count = 0;
     hold->outer = 0;
@@ -59,6 +60,13 @@ struct otel_lines *oteli_hold_new(const struct oteli_thread *thread, const uint6
     oteli_store_relaxed_32(&hold->state, OTELI_HOLDING);
     oteli_store_release_32(&hold->members, 1);
     return hold;
+}
+
+void oteli_hold_set_state(struct otel_lines *hold, enum oteli_hold_state state)
+{
+    oteli_spin_lock(&hold->lock);
+    oteli_store_release_32(&hold->state, (uint32_t)state);
+    oteli_spin_unlock(&hold->lock);
 }
 
 /* False: it is of before a fork, and the parent's. */

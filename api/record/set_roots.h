@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/record/set_roots.h - find the spans of a set whose parent is not in it, once for a set, on the
- * thread that closes it; and convert the times of a record, on the thread that has it. */
+/* api/record/set_roots.h - find the spans of a set whose parent is not in it, once for a set, on
+ * the thread that closes it; and convert the times of a record, on the thread that has it. */
 #ifndef OTELI_SET_ROOTS_H
 #define OTELI_SET_ROOTS_H
 

@@ -9,7 +9,6 @@
 
 #include "api/active/active_span.h"
 #include "api/record/line.h"
-#include "api/span/tracer.h"
 #include "common/base/copy.h"
 #include "common/clock/clock.h"
 #include "common/wire.h"

@@ -12,8 +12,6 @@
 #include "api/thread/thread_state.h"
 #include <otel/trace.h>
 
-#define OTELI_SCOPED_KEY UINT64_MAX
-
 /* Options with the attributes of a context among their own. */
 struct oteli_scoped {
     otel_span_options options;
@@ -25,13 +23,6 @@ struct oteli_scoped {
 void oteli_scoped_begin(struct oteli_scoped *scoped, const otel_context_value *current,
                         const otel_span_options *options);
 void oteli_scoped_end(struct oteli_scoped *scoped);
-
-static inline bool oteli_scoped_has(const otel_context_value *values)
-{
-    while (values != NULL && values->key != OTELI_SCOPED_KEY)
-        values = values->next;
-    return values != NULL;
-}
 
 /* Whether a span with these options is started in a context that has some. */
 static inline bool oteli_scoped_applies(const struct oteli_thread *thread,

@@ -4,6 +4,7 @@
 #include "api/thread/thread_state.h"
 #include "common/clock/clock.h"
 #include "common/log.h"
+#include <otel/baggage.h>
 
 #include <string.h>
 
@@ -17,6 +18,11 @@ otel_span otel_current_span(void)
 otel_context otel_current_context(void)
 {
     return (otel_context){otel_current_span(), oteli_self->values, oteli_self->baggage};
+}
+
+otel_baggage otel_context_baggage(const otel_context *context)
+{
+    return (otel_baggage){context != NULL ? context->baggage : oteli_self->baggage};
 }
 
 otel_context_key otel_context_create_key(const char *name)

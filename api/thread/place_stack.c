@@ -7,8 +7,7 @@
  * before. */
 #include "api/baggage/baggage_pool.h"
 #include "api/context/tracestate_pool.h"
-#include "api/held/span_set.h"
-#include "api/span/context_attributes.h"
+#include "api/record/hold_table.h"
 #include "api/thread/detached_pool.h"
 #include "api/thread/thread_state.h"
 #include "common/clock/clock.h"
@@ -18,6 +17,28 @@
 #include <string.h>
 
 /* --- places are left --- */
+
+void oteli_hold_abandon(struct oteli_thread *thread, struct oteli_active_span *active)
+{
+    if (oteli_active_hold(active) == 0)
+        return;
+    struct otel_lines *hold = oteli_hold_at(active->hold);
+    const bool holds = (active->traits.bits & OTELI_HOLDS) != 0;
+    const bool is_stretch = (active->self.opaque[3] & OTELI_REF_ATTACHED) != 0;
+    const bool is_of_another_sdk = hold->generation != thread->generation;
+    if (holds || is_stretch) /* members end on other threads */
+        hold->is_abandoned = true;
+    if (holds) /* a former SDK's verdict does not bind this one's spans */
+        oteli_holders_decide(hold, is_of_another_sdk);
+    if (holds || is_stretch) {
+        oteli_hold_set_state(hold, OTELI_CLOSED);
+        if (!is_of_another_sdk)
+            oteli_thread_lose(thread, OTEL_DROP_ABANDONED, hold->count);
+    }
+    active->hold = 0;
+    active->traits.bits &= (uint8_t)~OTELI_HOLDS;
+    oteli_hold_leave(hold);
+}
 
 /* Nothing can end a place any more. */
 static void abandon_place(struct oteli_thread *thread, struct oteli_active_span *active)

@@ -11,7 +11,7 @@
 #ifndef OTELI_SDK_SLOT_H
 #define OTELI_SDK_SLOT_H
 
-#include "common/base/atomic.h"
+#include "api/active/active_span.h"
 #include "common/base/internal_api.h"
 #include "common/os/fork.h"
 #include <otel/lines.h>
@@ -20,17 +20,6 @@
 struct oteli_thread;
 struct oteli_line;
 struct oteli_record;
-
-struct oteli_limits {
-    size_t value_length; /* characters of a string, bytes of bytes; SIZE_MAX: none */
-    uint32_t attributes; /* of a span */
-    uint32_t events;
-    uint32_t links;
-    uint32_t event_attributes;
-    uint32_t link_attributes;
-    bool roots_hold;     /* local roots hold their descendants back for a verdict */
-    uint8_t value_depth; /* of arrays and maps: what is deeper is an empty value */
-};
 
 /* What the program does itself when spans start and end. */
 struct oteli_program {

@@ -22,6 +22,7 @@
 
 #include "api/record/line.h"
 #include "api/thread/context_record.h"
+#include "api/thread/sdk_slot.h"
 #include "common/base/random.h"
 #include <otel/exporter.h>
 
@@ -57,7 +58,7 @@ static inline uint64_t oteli_count_of_origins(const uint64_t counts[OTELI_ORIGIN
     return sum;
 }
 
-/* A stack of places while it is current on no thread (fiber_stack.c). */
+/* A stack of places while it is current on no thread (stack_switch.c). */
 struct oteli_places {
     struct oteli_active_span *stack; /* or, while there are none, the empty state's */
     struct oteli_active_span *top;
@@ -201,6 +202,19 @@ static inline void oteli_thread_bound(struct oteli_thread *thread)
 
 /* Leave all of them; spans that are still open are lost. */
 void oteli_thread_abandon(struct oteli_thread *thread);
+
+/* The thread of an open member of a held set, or of a stretch that is collected, has ended. */
+void oteli_hold_abandon(struct oteli_thread *thread, struct oteli_active_span *active);
+
+/* The key of a context's attributes for spans, among its values (context_attributes.h). */
+#define OTELI_SCOPED_KEY UINT64_MAX
+
+static inline bool oteli_scoped_has(const otel_context_value *values)
+{
+    while (values != NULL && values->key != OTELI_SCOPED_KEY)
+        values = values->next;
+    return values != NULL;
+}
 
 /* The current context has attributes for spans, or has none any more: with them no span starts
  * the fast way. */
@@ -434,8 +448,6 @@ static inline bool oteli_thread_has_room(struct oteli_thread *thread, unsigned c
     return OTELI_LIKELY(thread->last - thread->top >= (ptrdiff_t)count) ||
            oteli_thread_deepen(thread);
 }
-
-/* api/thread/place_stack.c */
 
 /* Make a context current in a place that is the top, or the one above it. */
 void oteli_place_attach(struct oteli_thread *thread, struct oteli_active_span *active,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/lifecycle/engine.c - make and free an engine. Start/stop only. */
 #include "sdk/lifecycle/engine.h"
-#include "api/held/span_set.h"
+#include "api/record/set_pool.h"
 #include "common/clock/time_units.h"
 #include "common/log.h"
 #include "sdk/pipeline/queue.h"

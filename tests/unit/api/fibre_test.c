@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/api/fibre_test.c - specification of stacks for fibres: api/thread/fiber_stack.c. A
- * fibre is a struct here whose steps are called one by one, which is all that the library sees of
- * one. */
+/* tests/unit/api/fibre_test.c - specification of stacks for fibres: api/thread/fibre.c,
+ * stack_switch.c. A fibre is a struct here whose steps are called one by one, which is all that the
+ * library sees of one. */
 #include "api/baggage/baggage_pool.h"
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"

@@ -329,7 +329,7 @@ enum { WAYS = 8 }; /* that the table has for one trace */
 static struct otel_lines *holder_of(uint64_t trace)
 {
     const uint64_t trace_id[2] = {trace, 1};
-    struct otel_lines *hold = oteli_hold_new(oteli_self, trace_id);
+    struct otel_lines *hold = oteli_hold_new(oteli_self->generation, trace_id);
     assert_non_null(hold);
     oteli_holders_add(hold);
     return hold;

@@ -3,6 +3,7 @@
  * raw and finished later is byte for byte the one that is composed at once. */
 #include "api/record/raw_record.h"
 #include "api/record/set_roots.h"
+#include "api/span/tracer.h"
 #include "common/clock/clock.h"
 #include "sdk/pipeline/batch.h"
 #include "tests/support/unit.h"

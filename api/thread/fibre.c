@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/thread/fiber.c - stacks of fibres as programs see them: otel/fibre.h. App threads. */
+/* api/thread/fibre.c - stacks of fibres as programs see them: otel/fibre.h. App threads. */
 #include <otel/fibre.h>
 
 #include "api/thread/thread_state.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/thread/fiber_stack.c - exchange a thread's stack of places for that of a fibre. App threads.
+/* api/thread/stack_switch.c - exchange a thread's stack of places for that of a fibre. App threads.
  *
  * While a stack is current its places are in the thread's state, where the thread's own are
  * otherwise, so no other file knows of fibres; meanwhile the thread's own wait in its state. What
  * happens while a stack waits (a fork, another SDK, another thread) is made up for when it becomes
  * current again. */
-#include "api/span/context_attributes.h"
 #include "api/thread/thread_state.h"
 
 #include <stdlib.h>
@@ -76,7 +75,7 @@ void oteli_thread_switch(struct oteli_thread *thread, struct otel_stack *stack)
     take_up(thread, stack != NULL ? &stack->places : &thread->own);
     thread->fibre = stack;
     oteli_thread_return(thread, thread->top);
-    if (before != NULL) /* pairs with the CAS of claim in fiber.c */
+    if (before != NULL) /* pairs with the CAS of claim in fibre.c */
         oteli_store_release_32(&before->is_current, 0);
 }
 
