@@ -157,7 +157,7 @@ case ${1:-} in
 --soak)
     export OTEL_TEST_LONG=1
     setup --collector-contrib
-    run_steps stress timing receivers models
+    run_steps stress timing receivers models fuzz
     ;;
 --mutants)
     setup --full-deps --interop
