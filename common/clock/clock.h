@@ -18,8 +18,9 @@
  *
  * Suspend: the curve follows CLOCK_BOOTTIME, which goes on, so a trace that is open then
  * lasts as long as it did on the wall. A counter that went on needs nothing; one that stood
- * still makes the curve leap; one that began anew at 0 makes an epoch with ticks of its own.
- * Spans that wait for conversion at that moment may be placed on the wrong side of it.
+ * still makes the curve leap; of one that began anew at 0, the ticks are moved behind the old ones,
+ * and those above the newest reading are of before. Spans that wait for conversion at that moment
+ * may be placed on the wrong side of it.
  *
  * A counter that the kernel no longer keeps time with is left when its rate changes as well: ticks
  * go on as nanoseconds of CLOCK_MONOTONIC from where they are, on a line of their own.
@@ -99,8 +100,8 @@ OTELI_INTERNAL_API const char *oteli_clock_start(const char *wish);
  * plain counter must look again. */
 OTELI_INTERNAL_API bool oteli_clock_renew(void);
 
-/* Nobody will renew the clock for an unknown time. From here on there is an epoch in which
- * nothing has been converted, so that the first renewal afterwards can still put right what
+/* No thread will renew the clock for an unknown time. From here on there is an epoch in which
+ * nothing has been converted, so that the first renewal afterwards can still correct it, whatever
  * happened to the wall clock meanwhile. */
 OTELI_INTERNAL_API void oteli_clock_rest(void);
 

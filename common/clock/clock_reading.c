@@ -130,53 +130,21 @@ void oteli_clock_leave_counter(uint64_t ticks)
 
 bool oteli_clock_counts(void)
 {
-    switch (oteli_clock_source()) {
-    case OTELI_CLOCK_COUNTER:
-    case OTELI_CLOCK_COUNTER_BY_CORE:
-        return true;
-    case OTELI_CLOCK_FAKE:
-        return oteli_fake_clock.counts;
-    case OTELI_CLOCK_MONOTONIC:
-    case OTELI_CLOCK_COARSE:
-        break;
-    }
-    return false;
+    const enum oteli_clock_source source = oteli_clock_source();
+    return source == OTELI_CLOCK_COUNTER || source == OTELI_CLOCK_COUNTER_BY_CORE ||
+           (source == OTELI_CLOCK_FAKE && oteli_fake_clock.counts);
 }
 
 static struct oteli_reading read_fake(void)
 {
     const struct oteli_fake_clock *fake = &oteli_fake_clock;
-    return (struct oteli_reading){
-        .ticks = fake->ticks,
-        .boot_ns = fake->monotonic_ns + fake->suspended_ns,
-        .wall_ns = fake->wall_ns,
-        .suspended_least_ns = (int64_t)fake->suspended_ns,
-        .suspended_most_ns = (int64_t)fake->suspended_ns,
-    };
-}
-
-/* The coarse clocks go on together, at the kernel's tick: read in one tick, they agree to
- * the nanosecond, and another attempt is needed only when it has just come. */
-static struct oteli_reading read_coarse(void)
-{
-    struct oteli_reading reading = {0};
-    for (unsigned i = 0; i < READINGS; i++) {
-        reading.ticks = clock_ns(CLOCK_MONOTONIC_COARSE);
-        reading.wall_ns = clock_ns(CLOCK_REALTIME_COARSE);
-        if (clock_ns(CLOCK_MONOTONIC_COARSE) == reading.ticks)
-            break;
-    }
-    const uint64_t boot_before_ns = clock_ns(CLOCK_BOOTTIME);
-    const uint64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
-    reading.boot_ns = clock_ns(CLOCK_BOOTTIME);
-    reading.suspended_least_ns = (int64_t)(boot_before_ns - monotonic_ns);
-    reading.suspended_most_ns = (int64_t)(reading.boot_ns - monotonic_ns);
-    return reading;
+    return (struct oteli_reading){.ticks = fake->ticks,
+                                  .boot_ns = fake->monotonic_ns + fake->suspended_ns,
+                                  .wall_ns = fake->wall_ns};
 }
 
 /* The wall clock in the middle, ticks and CLOCK_BOOTTIME symmetrically around it: the middle of
- * each pair is the moment at which the wall clock was read. CLOCK_MONOTONIC stands between the two
- * readings of CLOCK_BOOTTIME, so that a preemption widens bounds and moves none. */
+ * each pair is the moment at which the wall clock was read. */
 static struct oteli_reading read_once(void)
 {
     const uint64_t start = oteli_ticks();
@@ -184,17 +152,38 @@ static struct oteli_reading read_once(void)
     const uint64_t before = oteli_ticks();
     const uint64_t wall_ns = clock_ns(CLOCK_REALTIME);
     const uint64_t after = oteli_ticks();
-    const uint64_t monotonic_ns = clock_ns(CLOCK_MONOTONIC);
     const uint64_t boot_after_ns = clock_ns(CLOCK_BOOTTIME);
     const uint64_t end = oteli_ticks();
     return (struct oteli_reading){
         .ticks = before + (after - before) / 2,
         .boot_ns = boot_before_ns + (boot_after_ns - boot_before_ns) / 2,
         .wall_ns = wall_ns,
-        .suspended_least_ns = (int64_t)(boot_before_ns - monotonic_ns),
-        .suspended_most_ns = (int64_t)(boot_after_ns - monotonic_ns),
         .width = end - start,
     };
+}
+
+/* The coarse clocks go on together, at the kernel's tick: read in one tick, they agree to
+ * the nanosecond, and another attempt is needed only when it has just come. There is no coarse
+ * CLOCK_BOOTTIME: it goes on as CLOCK_MONOTONIC does, but for suspends. */
+static struct oteli_reading read_coarse(void)
+{
+    struct oteli_reading reading = {0};
+    for (unsigned i = 0; i < READINGS; i++) {
+        reading.ticks = clock_ns(CLOCK_MONOTONIC_COARSE);
+        reading.wall_ns = clock_ns(CLOCK_REALTIME_COARSE);
+        const uint64_t before_ns = clock_ns(CLOCK_MONOTONIC);
+        const uint64_t boot_ns = clock_ns(CLOCK_BOOTTIME);
+        const uint64_t after_ns = clock_ns(CLOCK_MONOTONIC);
+        const uint64_t width = after_ns - before_ns;
+        if (i == 0 || width < reading.width) {
+            reading.boot_ns = boot_ns - before_ns - width / 2;
+            reading.width = width;
+        }
+        if (clock_ns(CLOCK_MONOTONIC_COARSE) == reading.ticks)
+            break;
+    }
+    reading.boot_ns += reading.ticks;
+    return reading;
 }
 
 struct oteli_reading oteli_clock_read(void)

@@ -12,11 +12,7 @@ struct oteli_reading {
     uint64_t ticks;
     uint64_t boot_ns; /* CLOCK_BOOTTIME: slewed like the wall clock, never stepped */
     uint64_t wall_ns; /* CLOCK_REALTIME */
-    /* CLOCK_BOOTTIME less CLOCK_MONOTONIC is between these, however long the reading took. Time
-     * namespaces can make it negative. */
-    int64_t suspended_least_ns;
-    int64_t suspended_most_ns;
-    uint64_t width; /* ticks that it took: half of it is the most that it can be off */
+    uint64_t width;   /* ticks that it took: half of it is the most that it can be off */
 };
 
 /* As nearly one moment as can be: the best of several attempts. */
