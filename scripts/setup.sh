@@ -8,7 +8,7 @@
 #                 CMake and Ninja, and the libraries it is made with (libck,
 #                 libcurl, zlib, libzstd; libdw for otel-functions; libfyaml for otel-config;
 #                 libmicrohttpd for otel-view and the examples, protobuf-c for otel-view,
-#                 OpenSSL for otel-doctor)
+#                 OpenSSL for certificates of tests)
 #   --bench-deps  the same, and what the benchmarks work with (SQLite, zlib)
 #   --plot-deps   what draws their figures (gnuplot, jq)
 #   --test-deps   those that a build needs, and what the first tier of scripts/test.sh uses: cmocka

@@ -87,8 +87,8 @@ def over_tls(rule, sentence, server, ca="{files}/ca.pem", **env):
     return row(rule, sentence, server, endpoint="https://localhost:{port}", **({CA: ca} if ca else {}), **env)
 
 
-def file_for_tls(state, **env):
-    return row("tls.file", f"A file that TLS needs cannot be used: {state}.", secure("server"),
+def file_for_tls(problem, **env):
+    return row("tls.file", f"A file that TLS needs cannot be used: {problem}.", secure("server"),
                endpoint="https://localhost:{port}", **env)
 
 
@@ -108,10 +108,8 @@ ROWS = [
     # settings
     row("settings.disabled", "Nothing is recorded because of OTEL_SDK_DISABLED=true: take that away to send "
         "spans.", OTEL_SDK_DISABLED="true"),
-    row("settings.exporter_none", "No span leaves the program because of OTEL_TRACES_EXPORTER=none: take that "
-        "away, or set it to otlp.", OTEL_TRACES_EXPORTER="none"),
-    row("settings.exporter_other", "No span is sent to a receiver because OTEL_TRACES_EXPORTER=console does not "
-        "name otlp: add it there.", OTEL_TRACES_EXPORTER="console"),
+    *[row("settings.exporter", f"No span is sent to a receiver because OTEL_TRACES_EXPORTER={name} does not name "
+          "otlp: add it there.", OTEL_TRACES_EXPORTER=name) for name in ("none", "console")],
     row("settings.sampler_off", "No span is recorded because of OTEL_TRACES_SAMPLER=parentbased_always_off, which "
         "drops every trace: take that away.", taker, OTEL_TRACES_SAMPLER="parentbased_always_off"),
     row("settings.sampler_off", "No span is recorded because of OTEL_TRACES_SAMPLER=traceidratio with "
@@ -120,20 +118,20 @@ ROWS = [
     row("settings.export", 'A setting does not count: OTEL_EXPORTER_OTLP_PROTOCOL="http" has the unknown word '
         '"http" (it may be http/protobuf, http/json, grpc); using http/protobuf.',
         OTEL_EXPORTER_OTLP_PROTOCOL="http"),
-    row("settings.url", 'OTEL_EXPORTER_OTLP_ENDPOINT="localhost:4318" is no URL that can be used, and the default '
-        "stands in for it: write http://localhost:4318 or https://localhost:4318.", **{ENDPOINT: "localhost:4318"}),
-    row("settings.slip_export", "Nobody reads the variable OTEL_EXPORTER_OTLP_ENPOINT, which is probably meant to "
+    row("settings.export", 'A setting does not count: OTEL_EXPORTER_OTLP_ENDPOINT is "localhost:4318", which is no '
+        "http or https URL; using http://localhost:4318/v1/traces.", **{ENDPOINT: "localhost:4318"}),
+    row("settings.typo_export", "No program reads the variable OTEL_EXPORTER_OTLP_ENPOINT, which is probably meant to "
         "be OTEL_EXPORTER_OTLP_ENDPOINT: rename it.", OTEL_EXPORTER_OTLP_ENPOINT="http://collector:4318",
         **{ENDPOINT: "http://localhost:{unused}"}),
-    row("settings.slip", "Spans arrive, but nobody reads the variable OTEL_SERVICE_NAMES, which is probably meant "
+    row("settings.typo", "Spans arrive, but no program reads the variable OTEL_SERVICE_NAMES, which is probably meant "
         "to be OTEL_SERVICE_NAME: rename it.", taker, OTEL_SERVICE_NAMES="shop"),
     row("settings.header", "A header is not sent: OTEL_EXPORTER_OTLP_HEADERS: entry 2 is not name=value; it is "
         "left out.", web(says(401, b"who are you")), OTEL_EXPORTER_OTLP_HEADERS="team=a,Bearer SECRET"),
-    row("settings.value", 'Spans arrive, but a setting does not count: OTEL_BSP_SCHEDULE_DELAY="5s" is not a whole '
+    row("settings.value", 'Spans arrive, but otel-c warns of a setting: OTEL_BSP_SCHEDULE_DELAY="5s" is not a whole '
         "number of milliseconds from 0 to 2147483647; using 5000.", taker, OTEL_BSP_SCHEDULE_DELAY="5s"),
-    row("settings.value", 'Spans arrive, but a setting does not count: OTEL_C_SPOOL_DIR="/no/spool" cannot be used '
+    row("settings.value", 'Spans arrive, but otel-c warns of a setting: OTEL_C_SPOOL_DIR="/no/spool" cannot be used '
         "(No such file or directory).", taker, OTEL_C_SPOOL_DIR="/no/spool"),
-    *[row("settings.value", "Spans arrive, but a setting does not count: OTEL_TRACES_SAMPLER_ARG="
+    *[row("settings.value", "Spans arrive, but otel-c warns of a setting: OTEL_TRACES_SAMPLER_ARG="
           f'"{ratio}" is no number from 0 to 1; using 1.0.', taker, OTEL_TRACES_SAMPLER_ARG=ratio,
           OTEL_TRACES_SAMPLER="parentbased_traceidratio") for ratio in ("10", "1/10", "10%", "-1")],
     row("config.file", "^.*{files}/bad.yaml:4:5: ", None, "--config", "{files}/bad.yaml"),
@@ -143,13 +141,12 @@ ROWS = [
     row("connect.refused", "Nobody listens on port {unused} of 127.0.0.1 (connection refused): start the receiver "
         "there, or correct --endpoint.", None, "--endpoint", "http://127.0.0.1:{unused}",
         **{TRACES_ENDPOINT: "http://nobody:1"}),
-    # Where there is no name server at all, nobody can say that there is no such name.
-    row("^name[.](unknown|server)$", "^(There is no host with the name receiver.invalid |The name receiver.invalid "
-        "could not be looked up because )", **{ENDPOINT: "http://receiver.invalid:4318"}),
-    row("connect.socket_missing", "There is no socket {files}/no.sock: start the receiver, or correct "
-        "OTEL_EXPORTER_OTLP_ENDPOINT.", **{ENDPOINT: "unix://{files}/no.sock"}),
-    row("connect.socket_dead", "Nobody listens on the socket {files}/dead.sock (Connection refused): start the "
-        "receiver, or correct OTEL_EXPORTER_OTLP_ENDPOINT.", **{ENDPOINT: "unix://{files}/dead.sock"}),
+    row("name.unknown", "There is no host with the name receiver.invalid, or no name server answers: correct "
+        "OTEL_EXPORTER_OTLP_ENDPOINT, or look at the network and at resolv.conf.",
+        **{ENDPOINT: "http://receiver.invalid:4318"}),
+    *[row("connect.socket", f"The socket {{files}}/{name}.sock takes no connection ({why}): start the receiver, or "
+          "correct OTEL_EXPORTER_OTLP_ENDPOINT.", **{ENDPOINT: f"unix://{{files}}/{name}.sock"})
+      for name, why in (("no", "No such file or directory"), ("dead", "Connection refused"))],
     row("healthy", ALL_IS_WELL + "unix://{files}/good.sock.", lambda: http_server(accepts, path=FILES / "good.sock"),
         **{ENDPOINT: "unix://{files}/good.sock"}),
     row("connect.other_port", f"Nobody listens on port 4318 of {ELSEWHERE}, but somebody does on port 4317: use that "
@@ -174,14 +171,14 @@ ROWS = [
              "http:// instead of https:// in OTEL_EXPORTER_OTLP_ENDPOINT, or use its port for TLS.", taker),
     row("speech.wants_tls", "The server at http://localhost:{port}/v1/traces speaks TLS: write https:// instead of "
         "http:// in OTEL_EXPORTER_OTLP_ENDPOINT.", secure("server")),
-    over_tls("tls.unknown_ca", "The server's certificate is from a CA that is not trusted here (/CN=ca): name that "
-             "CA's file in OTEL_EXPORTER_OTLP_CERTIFICATE.", secure("server"), ca=None),
-    over_tls("tls.self_signed", "The server's certificate is signed by itself and not trusted here: name a copy of it "
-             "in OTEL_EXPORTER_OTLP_CERTIFICATE, or give the server one of a CA.", secure("ca"), ca=None),
-    over_tls("tls.expired", r"^The server's certificate expired on \d\d\d\d-\d\d-\d\d: renew it there \(and look at "
-             r"the clock here\)\.$", secure("expired")),
-    over_tls("tls.wrong_host", "The server's certificate is for elsewhere.example and not for localhost: use that name "
-             "in OTEL_EXPORTER_OTLP_ENDPOINT, or give the server a certificate for localhost.", secure("other")),
+    over_tls("tls.unknown_ca", r"^The server's certificate is not trusted here \(.*unable to get local issuer "
+             r"certificate\): name the file of its CA in OTEL_EXPORTER_OTLP_CERTIFICATE[.]$", secure("server"), ca=None),
+    over_tls("tls.self_signed", r"^The server's certificate is not trusted here \(.*self.signed certificate\): name a "
+             "copy of it in OTEL_EXPORTER_OTLP_CERTIFICATE, or give the server one of a CA[.]$", secure("ca"), ca=None),
+    over_tls("tls.expired", r"^The server's certificate is not trusted here \(.*certificate has expired\): renew it "
+             r"there \(and look at the clock here\)\.$", secure("expired")),
+    over_tls("tls.wrong_host", r"^The server's certificate is not for localhost \(.*\): use a name that it is for in "
+             "OTEL_EXPORTER_OTLP_ENDPOINT, or give the server a certificate for localhost[.]$", secure("other")),
     over_tls("tls.wants_certificate", "The server wants a certificate from its clients, and there is none: name it in "
              "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and its key in OTEL_EXPORTER_OTLP_CLIENT_KEY.",
              secure("server", True)),
@@ -194,16 +191,17 @@ ROWS = [
              r"\(.*\), because the server offers nothing newer than TLS 1.2: take that away, or let the server offer "
              "TLS 1.3[.]$", secure("server", maximum_version=ssl.TLSVersion.TLSv1_2), OTEL_C_OTLP_TLS_MIN="1.3"),
     over_tls("healthy", "^All is well", secure("server", maximum_version=ssl.TLSVersion.TLSv1_2)),
-    file_for_tls(f"/no/such.pem, which {CA} names, is not there", **{CA: "/no/such.pem"}),
-    file_for_tls(f"{{files}}, which {CA} names, is a directory", **{CA: "{files}"}),
-    file_for_tls(f"{{files}}/ca.key, which {CA} names, has no certificate in it (PEM is wanted)",
-                 **{CA: "{files}/ca.key"}),
-    *[file_for_tls(f"{{files}}/pipe, which {name} names, is no regular file", **{name: "{files}/pipe"})
-      for name in (CA, CLIENT, CLIENT_KEY)],
-    file_for_tls("there is a client's certificate, but no key to it", **{CLIENT: "{files}/client.pem"}),
-    file_for_tls("{files}/server.key, which OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY names, is not the key of the client's "
-                 "certificate", OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY="{files}/server.key",
-                 **{CLIENT: "{files}/client.pem"}),
+    *[file_for_tls(f"the CA file {file} cannot be used: {why}", **{CA: file}) for file, why in (
+        ("/no/such.pem", "there is no such file"), ("{files}", "it is no file"), ("{files}/pipe", "it is no file"),
+        ("{files}/ca.key", "there is no certificate in PEM form in it"))],
+    file_for_tls("the client key {files}/pipe cannot be used: it is no file",
+                 **{CLIENT: "{files}/client.pem", CLIENT_KEY: "{files}/pipe"}),
+    row("tls.key", r"^The client's key cannot be used \(.*\): it has a pass phrase, or belongs to another "
+        "certificate[.]$", secure("server", True),
+        endpoint="https://localhost:{port}", OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY="{files}/server.key",
+        **{CLIENT: "{files}/client.pem", CA: "{files}/ca.pem"}),
+    row("settings.export", f"A setting does not count: {CLIENT} is given without {CLIENT_KEY}; it counts as unset.",
+        secure("server"), endpoint="https://localhost:{port}", **{CLIENT: "{files}/client.pem"}),
     # HTTP
     row("http.unauthorized", 'The receiver wants to know who sends (status 401), saying "no token": put the '
         "credentials into OTEL_EXPORTER_OTLP_HEADERS, for example authorization=Bearer%20TOKEN.",
@@ -235,7 +233,7 @@ ROWS = [
     row("otlp.rejected", '^The receiver takes requests but rejected the test span, saying ".*: quota used up": look at '
         "its log and its limits[.]$", web(servers.rejects("quota used up"))),
     row("speech.grpc_port", "Port {port} of localhost is one for gRPC, and http/protobuf is spoken to it: use the port "
-        "for HTTP, usually 4318, or set OTEL_EXPORTER_OTLP_PROTOCOL to grpc.", raw(servers.speaks_http2)),
+        "for HTTP, usually 4318, or set OTEL_EXPORTER_OTLP_PROTOCOL to grpc.", raw(servers.grpc_receiver)),
     row("speech.http_port", "Port {port} of localhost is one for HTTP and not for gRPC: use the port for gRPC, usually "
         "4317, or set OTEL_EXPORTER_OTLP_PROTOCOL to http/protobuf.", taker, OTEL_EXPORTER_OTLP_PROTOCOL="grpc"),
 ]
@@ -277,7 +275,6 @@ class SetUps(unittest.TestCase):
         report = diagnose(before=before, **env, **{CA: str(FILES / "stranger.pem")})
 
         self.assertEqual(report["rule"], "tls.unknown_ca", report)
-        self.assertIn("/CN=ca", report["diagnosis"])
         self.assertEqual(report["span"]["result"], "failed")
 
     def test_grpc_goes_through_a_proxy_in_a_tunnel(self):
@@ -306,18 +303,8 @@ class SetUps(unittest.TestCase):
         for report in (diagnose(OTEL_C_PROFILER="on", **{ENDPOINT: url}), diagnose("--config", str(file))):
             self.assertNotIn("profiler", " ".join(report["log"]))
 
-    def test_a_path_that_is_put_behind_once_more_is_said(self):
-        port = taker()
-        for name, is_said in ((ENDPOINT, True), (TRACES_ENDPOINT, False)):
-            said = run(**{name: f"http://localhost:{port}/v1/traces"}).stdout
-            self.assertEqual("  ! OTEL_EXPORTER_OTLP_ENDPOINT ends in /v1/traces" in said, is_said, said)
-
 
 class Report(unittest.TestCase):
-    @staticmethod
-    def values(report):
-        return {setting["name"]: setting for setting in report["settings"]}
-
     def test_the_span_arrives_at_otel_view(self):
         with subprocess.Popen([harness.program("otel-view"), "--port", "0", "--json"], env=harness.environment(),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as view:
@@ -356,9 +343,6 @@ tracer_provider:
 """)
         report = diagnose("--config", str(file))
         self.assertEqual(report["rule"], "healthy", report)
-        values, exporter = self.values(report), "tracer_provider.processors[0].batch.exporter.otlp_http."
-        self.assertEqual(values[exporter + "endpoint"]["from"], "line 7")
-        self.assertEqual(values[exporter + "headers[0].value"]["value"], "***")
         self.assertNotIn("SECRET", json.dumps(report))
 
     def test_where_values_come_from(self):
@@ -366,17 +350,12 @@ tracer_provider:
             "OTEL_SERVICE_NAME": "shop", "OTEL_BSP_MAX_QUEUE_SIZE": "many", "OTEL_EXPORTER_OTLP_TIMEOUT": "7000",
             "OTEL_EXPORTER_OTLP_HEADERS": "authorization=SECRET", TRACES_ENDPOINT: "http://nobody:1",
             "OTEL_TRACES_SAMPLER": "traceidratio"})
-        values = self.values(report)
-        seen = {name: (values[name].get("value"), values[name].get("from")) for name in values}
-        self.assertEqual(seen["OTEL_SERVICE_NAME"], ("shop", "environment"))
-        self.assertEqual(seen[ENDPOINT][1], "--endpoint")
-        self.assertEqual(seen[TRACES_ENDPOINT][0], None)
-        self.assertEqual(seen["OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"], ("7000 ms", "OTEL_EXPORTER_OTLP_TIMEOUT"))
-        self.assertEqual(seen["OTEL_EXPORTER_OTLP_TRACES_HEADERS"][0], "authorization=***")
-        self.assertEqual(seen["OTEL_TRACES_SAMPLER_ARG"], ("1.0", "default: every trace"))
-        self.assertEqual(seen["OTEL_BSP_MAX_QUEUE_SIZE"][1], "default")
-        self.assertIn('OTEL_BSP_MAX_QUEUE_SIZE="many" is not a whole number',
-                      values["OTEL_BSP_MAX_QUEUE_SIZE"]["problem"])
+        self.assertEqual({one["name"]: (one["value"], one["from"]) for one in report["settings"]}, {
+            "OTEL_SERVICE_NAME": ("shop", "environment"), ENDPOINT: (report["url"][:-len("/v1/traces")], "--endpoint"),
+            "OTEL_EXPORTER_OTLP_TIMEOUT": ("7000 ms", "environment"),
+            "OTEL_EXPORTER_OTLP_HEADERS": ("authorization=***", "environment"),
+            "OTEL_TRACES_SAMPLER": ("traceidratio", "environment")})
+        self.assertIn('OTEL_BSP_MAX_QUEUE_SIZE="many" is not a whole number', report["log"][0])
 
     def test_nothing_secret_is_shown(self):
         host = f"127.0.0.1:{unused_port()}"
@@ -391,9 +370,9 @@ tracer_provider:
         done = run(**{ENDPOINT: f"http://localhost:{taker()}"})
         self.assertEqual(done.returncode, 0)
         for line in (r"  OTEL_EXPORTER_OTLP_ENDPOINT +http://localhost:\d+  \(environment\)",
-                     r"  connect  fine +.*127\.0\.0\.1:\d+: connected \(\d+ ms\).*",
-                     r"  HTTP     fine +status 200 \(HTTP/1\.1\).*",
-                     r'  "otel-doctor test span" in trace [0-9a-f]{32}', r"  accepted: delivered 1, dropped 0"):
+                     r"  connect  fine +tried: .*127\.0\.0\.1:\d+.*",
+                     r"  HTTP     fine +status: 200; version: 1\.1.*",
+                     r"  span     fine +trace_id: [0-9a-f]{32}; counters: delivered 1, dropped 0"):
             self.assertRegex(done.stdout, f"(?m)^{line}$")
         self.assertTrue(done.stdout.splitlines()[-1].startswith("All is well: "))
 
@@ -421,7 +400,7 @@ class Terminal(unittest.TestCase):
     """What the environment, a server and a file say is shown, and no terminal obeys it."""
 
     SECRET = b"\x1b]0;title\x07 \x9b31m \xc2\x9b2J \xe2\x80\xae\nAll is well: forged\r\x7f"
-    SHOWN = r"\x1b]0;title\x07 \x9b31m \xc2\x9b2J \xe2\x80\xae\x0aAll is well: forged\x0d\x7f"
+    SHOWN = r"\x1b]0;title\x07 \x9b31m \u{9b}2J \u{202e}\nAll is well: forged\r\x7f"
 
     def run_doctor(self, *options, **env):
         """What it printed, which a terminal obeys in nothing."""
@@ -437,7 +416,7 @@ class Terminal(unittest.TestCase):
             "OTEL_SERVICE_NAME", ENDPOINT, CA, "OTEL_EXPORTER_OTLP_HEADERS", "OTEL_TRACES_SAMPLER",
             "OTEL_TRACES_EXPORTER", "OTEL_C_SPOOL_DIR", "http_proxy", "OTEL_BSP_MAX_QUEUE_SIZE",
             "OTEL_RESOURCE_ATTRIBUTES")}
-        env["OTEL_SERVICE_NAMES\x1b[2J"] = "a slip of the pen"
+        env["OTEL_SERVICE_NAMES\x1b[2J"] = "a typing error"
         self.assertIn(self.SHOWN, self.run_doctor(**env))
         for options in (["--json"], ["--brief"], ["--config", self.SECRET]):
             self.run_doctor(*options, **env)

@@ -127,10 +127,9 @@ class Drips:
         connection.close()
 
 
-def hangs_up(connection, first=b""):
-    """Says something, and goes when it has been asked."""
+def hangs_up(connection):
+    """Goes when it has been asked."""
     try:
-        connection.sendall(first)
         connection.recv(65536)
     except OSError:
         pass
@@ -143,11 +142,6 @@ def frame(kind, flags, stream, payload=b""):
 
 def field(name, value):
     return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
-
-
-def speaks_http2(connection):
-    """As a server of gRPC does with somebody who speaks HTTP/1: says its SETTINGS, then goes."""
-    hangs_up(connection, frame(4, 0, 0))
 
 
 def grpc_receiver(connection):

@@ -2,8 +2,9 @@
 /* tools/doctor/doctor_diagnosis.c - the contract is in tools/doctor/doctor_diagnosis.h.
  *
  * The rules stand in the order in which things can go wrong, a cause before its consequences:
- * settings that keep everything in, settings that lead astray, files, name, connection, proxy, TLS,
- * HTTP, OTLP, the span; at the end what is wrong without having done harm. */
+ * settings that keep everything in, settings that lead astray, name, connection, proxy, TLS, HTTP,
+ * OTLP, the span; at the end what is wrong without having done harm. What libcurl says as well as
+ * we could is quoted. */
 #include "tools/doctor/doctor_diagnosis.h"
 
 #include <errno.h>
@@ -114,269 +115,238 @@ static bool diagnose_process(const struct doctor_process *process, struct doctor
 
 /* ---- settings ------------------------------------------------------------------------- */
 
+/* A typo in a variable that decides how spans are sent, or in another; NULL: there is none. */
+static const struct doctor_typo *typo_of(const struct doctor_faults *faults, bool is_export)
+{
+    for (size_t i = 0; i < faults->typo_count; i++) {
+        if ((strstr(faults->typos[i].meant, "EXPORTER") != NULL) == is_export)
+            return &faults->typos[i];
+    }
+    return NULL;
+}
+
 /* What keeps spans in the program, or sends them astray. */
 static bool diagnose_settings(const struct doctor_record *r, struct doctor_diagnosis *d)
 {
-    const struct doctor_settings_seen *seen = &r->settings;
-    const bool got_through = r->otlp.result == DOCTOR_FINE || r->span.result == DOCTOR_FINE;
-    if (seen->file_fault[0] != '\0')
+    const struct doctor_faults *faults = &r->faults;
+    const bool got_through =
+        r->answer.results[DOCTOR_OTLP] == DOCTOR_FINE || r->span.result == DOCTOR_FINE;
+    if (faults->file[0] != '\0')
         return say(d, "config.file",
                    "The configuration file cannot be used, so nothing is started: %s.",
-                   seen->file_fault);
-    if (seen->disabled_by[0] != '\0')
+                   faults->file);
+    if (faults->disabled_by[0] != '\0')
         return say(d, "settings.disabled",
                    "Nothing is recorded because of %s: take that away to send spans.",
-                   seen->disabled_by);
-    if (seen->exporter_is_none)
-        return say(d, "settings.exporter_none",
-                   "No span leaves the program because of %s: take that away, or set it to otlp.",
-                   seen->exporter_is);
-    if (seen->exporter_is[0] != '\0')
-        return say(d, "settings.exporter_other",
+                   faults->disabled_by);
+    if (faults->exporter_is[0] != '\0')
+        return say(d, "settings.exporter",
                    "No span is sent to a receiver because %s does not name otlp: add it there.",
-                   seen->exporter_is);
-    if (seen->sampler_is[0] != '\0')
+                   faults->exporter_is);
+    if (faults->sampler_is[0] != '\0')
         return say(d, "settings.sampler_off",
                    "No span is recorded because of %s, which drops every trace: take that away.",
-                   seen->sampler_is);
-    if (seen->url_fault[0] != '\0')
-        return say(d, "settings.url",
-                   "%s is no URL that can be used, and the default stands in for it: %s.",
-                   seen->url_fault, seen->url_hint);
-    if (seen->export_fault[0] != '\0')
-        return say(d, "settings.export", "A setting does not count: %s.", seen->export_fault);
-    if (seen->slip_is_export && !got_through)
-        return say(d, "settings.slip_export",
-                   "Nobody reads the variable %s, which is probably meant to be %s: rename it.",
-                   seen->slip, seen->meant);
-    return r->target.is_tls && seen->tls_file_fault[0] != '\0' &&
-           say(d, "tls.file", "A file that TLS needs cannot be used: %s.", seen->tls_file_fault);
+                   faults->sampler_is);
+    if (faults->exporting[0] != '\0')
+        return say(d, "settings.export", "A setting does not count: %s.", faults->exporting);
+    const struct doctor_typo *typo = typo_of(faults, true);
+    return typo != NULL && !got_through &&
+           say(d, "settings.typo_export",
+               "No program reads the variable %s, which is probably meant to be %s: rename it.",
+               typo->name, typo->meant);
 }
 
 /* ---- name, connect, proxy ------------------------------------------------------------- */
 
+/* Why there is no connection. */
+static const char *reason(const struct doctor_answer *answer)
+{
+    return answer->connect_error != 0 ? strerror(answer->connect_error) : answer->problem;
+}
+
 static bool diagnose_name(const struct doctor_record *r, struct doctor_diagnosis *d)
 {
     const struct doctor_target *to = &r->target;
-    if (r->name.result != DOCTOR_FAILED)
-        return false;
-    if (to->proxy[0] != '\0')
-        return say(d, "proxy.name",
-                   "The proxy %s, which %s names, has a host that cannot be found (%s): correct "
-                   "%s, or put %s into no_proxy.",
-                   to->proxy, to->proxy_from, r->name.problem, to->proxy_from, to->host);
-    if (r->name.no_server)
-        return say(d, "name.server",
-                   "The name %s could not be looked up because no name server answered (%s): look "
-                   "at the network and at resolv.conf.",
-                   to->host, r->name.problem);
-    return say(d, "name.unknown", "There is no host with the name %s (%s): %s %s.", to->host,
-               r->name.problem, correct(to), to->url_from);
-}
-
-static bool diagnose_socket(const struct doctor_record *r, struct doctor_diagnosis *d)
-{
-    const struct doctor_target *to = &r->target;
-    if (r->connect.error == ENOENT)
-        return say(d, "connect.socket_missing",
-                   "There is no socket %s: start the receiver, or %s %s.", to->unix_path,
-                   correct(to), to->url_from);
-    if (r->connect.error == EACCES)
-        return say(d, "connect.socket_denied",
-                   "This user may not write to the socket %s: change its permissions.",
-                   to->unix_path);
-    return say(d, "connect.socket_dead",
-               "Nobody listens on the socket %s (%s): start the receiver, or %s %s.", to->unix_path,
-               strerror(r->connect.error), correct(to), to->url_from);
+    return r->answer.results[DOCTOR_NAME] == DOCTOR_FAILED && to->proxy[0] == '\0' &&
+           say(d, "name.unknown",
+               "There is no host with the name %s, or no name server answers: %s %s, or look at "
+               "the network and at resolv.conf.",
+               to->host, correct(to), to->url_from);
 }
 
 static bool diagnose_connect(const struct doctor_record *r, struct doctor_diagnosis *d)
 {
     const struct doctor_target *to = &r->target;
-    const int error = r->connect.error;
-    if (r->connect.result != DOCTOR_FAILED)
+    const struct doctor_answer *answer = &r->answer;
+    if (answer->results[DOCTOR_NAME] != DOCTOR_FAILED &&
+        answer->results[DOCTOR_CONNECT] != DOCTOR_FAILED)
         return false;
     if (to->proxy[0] != '\0')
         return say(d, "proxy.connect",
                    "The proxy %s, which %s names, cannot be reached (%s): start it, or put %s into "
                    "no_proxy.",
-                   to->proxy, to->proxy_from, strerror(error), to->host);
+                   to->proxy, to->proxy_from, reason(answer), to->host);
     if (to->unix_path[0] != '\0')
-        return diagnose_socket(r, d);
-    if (r->connect.other_port != 0)
+        return say(d, "connect.socket",
+                   "The socket %s takes no connection (%s): start the receiver, or %s %s.",
+                   to->unix_path, reason(answer), correct(to), to->url_from);
+    if (r->instead == DOCTOR_INSTEAD_PORT)
         return say(d, "connect.other_port",
                    "Nobody listens on port %u of %s, but somebody does on port %u: use that one "
                    "with the protocol that belongs to it (4318 is http/protobuf, 4317 is grpc).",
-                   to->port, to->host, r->connect.other_port);
-    if (error == ECONNREFUSED)
+                   to->port, to->host, to->port == 4318 ? 4317 : 4318);
+    if (answer->connect_error == ECONNREFUSED)
         return say(d, "connect.refused",
                    "Nobody listens on port %u of %s (connection refused): start the receiver "
                    "there, or %s %s.",
                    to->port, to->host, correct(to), to->url_from);
-    if (error == ETIMEDOUT)
+    if (answer->timed_out || answer->connect_error == ETIMEDOUT)
         return say(d, "connect.silent",
                    "Port %u of %s does not answer (connection timed out): the host is down, or a "
                    "firewall is between it and this machine.",
                    to->port, to->host);
     return say(d, "connect.failed",
                "Port %u of %s cannot be reached (%s): look at the network, or %s %s.", to->port,
-               to->host, strerror(error), correct(to), to->url_from);
+               to->host, reason(answer), correct(to), to->url_from);
 }
 
 static bool diagnose_proxy(const struct doctor_record *r, struct doctor_diagnosis *d)
 {
     const struct doctor_target *to = &r->target;
-    if (!r->http.proxy_refused)
+    if (!r->answer.stops_at_proxy)
         return false;
-    if (r->http.status == 407)
+    if (r->answer.proxy_status == 407)
         return say(d, "proxy.password",
                    "The proxy %s wants a user and a password (status 407): put them into %s as "
                    "http://user:password@host:port.",
                    to->proxy, to->proxy_from);
     return say(d, "proxy.refused",
-               "The proxy %s does not connect to %s (status %d): ask who runs it, or put %s into "
+               "The proxy %s does not connect to %s (%s): ask who runs it, or put %s into "
                "no_proxy.",
-               to->proxy, to->host, r->http.status, to->host);
+               to->proxy, to->host, r->answer.problem, to->host);
 }
 
 /* ---- TLS and what speaks there -------------------------------------------------------- */
 
-static bool say_grpc_port(const struct doctor_target *to, struct doctor_diagnosis *d)
-{
-    return say(d, "speech.grpc_port",
-               "Port %u of %s is one for gRPC, and %s is spoken to it: use the port for HTTP, "
-               "usually 4318, or set %s to grpc.",
-               to->port, to->host, doctor_protocol_word(to->protocol), to->protocol_from);
-}
-
-/* What is wrong with the server's certificate. */
+/* What is wrong with the server's certificate: libcurl repeats the words of the TLS library. */
 static bool diagnose_certificate(const struct doctor_record *r, struct doctor_diagnosis *d)
 {
+    static const char trust[] = "name the file of its CA in OTEL_EXPORTER_OTLP_CERTIFICATE";
+    static const struct {
+        const char *words, *rule, *advice;
+    } known[] = {
+        {"certificate in certificate chain", "tls.unknown_ca", trust},
+        {"issuer certificate", "tls.unknown_ca", trust},
+        {"verify the first certificate", "tls.unknown_ca", trust},
+        {"certificate signature failure", "tls.unknown_ca", trust},
+        {"signed certificate", "tls.self_signed",
+         "name a copy of it in OTEL_EXPORTER_OTLP_CERTIFICATE, or give the server one of a CA"},
+        {"certificate has expired", "tls.expired", "renew it there (and look at the clock here)"},
+        {"certificate is not yet valid", "tls.not_yet_valid", "look at the clock of this machine"},
+    };
     const struct doctor_target *to = &r->target;
-    const struct doctor_tls *tls = &r->tls;
-    switch (tls->problem) {
-    case DOCTOR_TLS_UNKNOWN_CA:
-        return say(d, "tls.unknown_ca",
-                   "The server's certificate is from a CA that is not trusted here (%s): name that "
-                   "CA's file in OTEL_EXPORTER_OTLP_CERTIFICATE.",
-                   tls->issuer);
-    case DOCTOR_TLS_SELF_SIGNED:
-        return say(d, "tls.self_signed",
-                   "The server's certificate is signed by itself and not trusted here: name a copy "
-                   "of it in OTEL_EXPORTER_OTLP_CERTIFICATE, or give the server one of a CA.");
-    case DOCTOR_TLS_EXPIRED:
-        return say(d, "tls.expired",
-                   "The server's certificate expired on %s: renew it there (and look at the clock "
-                   "here).",
-                   tls->not_after);
-    case DOCTOR_TLS_NOT_YET_VALID:
-        return say(d, "tls.not_yet_valid",
-                   "The server's certificate is not valid yet: look at the clock of this machine.");
-    case DOCTOR_TLS_WRONG_HOST:
-        return say(d, "tls.wrong_host",
-                   "The server's certificate is for %s and not for %s: use that name in %s, or "
-                   "give the server a certificate for %s.",
-                   tls->names[0] != '\0' ? tls->names : "nobody", to->host, to->url_from, to->host);
-    default:
-        return false;
+    const char *problem = r->answer.problem;
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        if (strstr(problem, known[i].words) != NULL)
+            return say(d, known[i].rule, "The server's certificate is not trusted here (%s): %s.",
+                       problem, known[i].advice);
     }
+    return strstr(problem, "subject name") != NULL &&
+           say(d, "tls.wrong_host",
+               "The server's certificate is not for %s (%s): use a name that it is for in %s, or "
+               "give the server a certificate for %s.",
+               to->host, problem, to->url_from, to->host);
 }
 
-static bool speaks_tls(const struct doctor_http *http)
+static bool diagnose_version(const struct doctor_record *r, struct doctor_diagnosis *d)
 {
-    return http->speech == DOCTOR_SPEECH_TLS || http->speech == DOCTOR_SPEECH_HTTP2_IN_TLS;
+    const char *problem = r->answer.problem;
+    if (strstr(problem, "protocol version") == NULL &&
+        strstr(problem, "unsupported protocol") == NULL &&
+        strstr(problem, "no protocols available") == NULL)
+        return false;
+    if (r->target.tls_setting[0] != '\0')
+        return say(d, "tls.version_setting",
+                   "%s keeps TLS from coming about (%s), because the server offers nothing newer "
+                   "than TLS 1.2: take that away, or let the server offer TLS 1.3.",
+                   r->target.tls_setting, problem);
+    return say(d, "tls.version",
+               "The server and otel-c have no version of TLS in common (%s): let the server offer "
+               "TLS 1.2 or 1.3.",
+               problem);
 }
 
 static bool diagnose_tls(const struct doctor_record *r, struct doctor_diagnosis *d)
 {
     const struct doctor_target *to = &r->target;
-    const struct doctor_tls *tls = &r->tls;
-    if (to->is_tls && r->http.result == DOCTOR_FAILED &&
-        (r->http.speech == DOCTOR_SPEECH_HTTP1 || r->http.speech == DOCTOR_SPEECH_HTTP2))
-        return say(d, "tls.plain",
-                   "The server at %s speaks plain HTTP and not TLS: write http:// instead of "
-                   "https:// in %s, or use its port for TLS.",
-                   to->url, to->url_from);
-    if (tls->result != DOCTOR_FAILED)
+    const struct doctor_answer *answer = &r->answer;
+    if (answer->results[DOCTOR_TLS] != DOCTOR_FAILED)
         return false;
-    switch (tls->problem) {
-    case DOCTOR_TLS_NOT_TLS:
-        return say(d, "tls.not_tls",
-                   "What answers at %s is not TLS: write http:// instead of https:// in %s, or use "
-                   "its port for TLS.",
-                   to->url, to->url_from);
-    case DOCTOR_TLS_VERSION:
-        if (to->tls_setting[0] != '\0' && speaks_tls(&r->http))
-            return say(d, "tls.version_setting",
-                       "%s keeps TLS from coming about (%s), because the server offers nothing "
-                       "newer than TLS 1.2: take that away, or let the server offer TLS 1.3.",
-                       to->tls_setting, tls->words);
-        return say(d, "tls.version",
-                   "The server and otel-c have no version of TLS in common (%s): let the server "
-                   "offer TLS 1.2 or 1.3.",
-                   tls->words);
-    case DOCTOR_TLS_WANTS_CERTIFICATE:
+    if (answer->is_tls_file && strstr(answer->problem, "private key") != NULL)
+        return say(d, "tls.key",
+                   "The client's key cannot be used (%s): it has a pass phrase, or belongs to "
+                   "another certificate.",
+                   answer->problem);
+    if (answer->is_tls_file)
+        return say(d, "tls.file", "A file that TLS needs cannot be used: %s.", answer->problem);
+    if (diagnose_certificate(r, d) || diagnose_version(r, d))
+        return true;
+    if (answer->wants_certificate && !to->has_certificate)
         return say(d, "tls.wants_certificate",
                    "The server wants a certificate from its clients, and there is none: name it in "
                    "OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and its key in "
                    "OTEL_EXPORTER_OTLP_CLIENT_KEY.");
-    case DOCTOR_TLS_REFUSES_CERTIFICATE:
+    if (answer->wants_certificate)
         return say(d, "tls.refuses_certificate",
                    "The server does not accept the client's certificate (%s): use one from a CA "
                    "that the server trusts.",
-                   tls->words);
-    case DOCTOR_TLS_FILES:
-        return say(d, "tls.files", "A file that TLS needs cannot be used: %s.", tls->words);
-    default:
-        if (tls->problem == DOCTOR_TLS_NO_HTTP1 && to->protocol != OTEL_OTLP_GRPC)
-            return say_grpc_port(to, d);
-        return diagnose_certificate(r, d) ||
-               say(d, "tls.failed", "TLS with %s does not come about: %s.", to->host, tls->words);
-    }
+                   answer->problem);
+    return say(d, "tls.failed",
+               "TLS with %s does not come about (%s): if no server of TLS is there, write http:// "
+               "instead of https:// in %s.",
+               to->host, answer->problem, to->url_from);
 }
 
-/* A server of HTTP says no to gRPC's path or media type, and has no grpc-status. */
-static bool is_http_port(const struct doctor_record *r)
-{
-    if (r->target.protocol != OTEL_OTLP_GRPC)
-        return false;
-    if (r->http.result == DOCTOR_FAILED)
-        return r->http.speech == DOCTOR_SPEECH_HTTP1 || r->http.version[0] == '1';
-    const int status = r->http.status;
-    const bool says_no = status == 404 || status == 405 || status == 415;
-    return strcmp(r->http.version, "2") != 0 || (says_no && r->otlp.grpc_status < 0);
-}
-
-static bool is_grpc_port(const struct doctor_record *r)
-{
-    return r->target.protocol != OTEL_OTLP_GRPC && r->http.result == DOCTOR_FAILED &&
-           (r->http.speech == DOCTOR_SPEECH_HTTP2 ||
-            (r->target.is_tls && r->http.speech == DOCTOR_SPEECH_HTTP2_IN_TLS));
-}
-
-static bool diagnose_speech(const struct doctor_record *r, struct doctor_diagnosis *d)
+static bool diagnose_instead(const struct doctor_record *r, struct doctor_diagnosis *d)
 {
     const struct doctor_target *to = &r->target;
-    if (!to->is_tls && speaks_tls(&r->http))
+    switch (r->instead) {
+    case DOCTOR_INSTEAD_PLAIN:
+        return say(d, "tls.plain",
+                   "The server at %s speaks plain HTTP and not TLS: write http:// instead of "
+                   "https:// in %s, or use its port for TLS.",
+                   to->url, to->url_from);
+    case DOCTOR_INSTEAD_TLS:
         return say(d, "speech.wants_tls",
                    "The server at %s speaks TLS: write https:// instead of http:// in %s.", to->url,
                    to->url_from);
-    if (is_grpc_port(r))
-        return say_grpc_port(to, d);
-    if (is_http_port(r))
+    case DOCTOR_INSTEAD_GRPC:
+        return say(d, "speech.grpc_port",
+                   "Port %u of %s is one for gRPC, and %s is spoken to it: use the port for HTTP, "
+                   "usually 4318, or set %s to grpc.",
+                   to->port, to->host, doctor_protocol_word(to->protocol), to->protocol_from);
+    case DOCTOR_INSTEAD_HTTP:
         return say(d, "speech.http_port",
                    "Port %u of %s is one for HTTP and not for gRPC: use the port for gRPC, usually "
                    "4317, or set %s to http/protobuf.",
                    to->port, to->host, to->protocol_from);
-    if (r->http.timed_out)
+    default:
+        return false;
+    }
+}
+
+static bool diagnose_silence(const struct doctor_record *r, struct doctor_diagnosis *d)
+{
+    const struct doctor_target *to = &r->target;
+    if (r->answer.timed_out)
         return say(d, "http.silent",
                    "The server at %s takes the connection and does not answer within %u ms: look "
                    "at its log, it hangs or is something else than a receiver of OTLP.",
                    to->url, to->timeout_ms);
-    return r->http.result == DOCTOR_FAILED &&
+    return r->answer.results[DOCTOR_HTTP] == DOCTOR_FAILED &&
            say(d, "http.none",
                "What listens at %s is no receiver of OTLP, or it breaks off (%s): %s %s.", to->url,
-               r->http.words, correct(to), to->url_from);
+               r->answer.problem, correct(to), to->url_from);
 }
 
 /* ---- HTTP ----------------------------------------------------------------------------- */
@@ -395,7 +365,7 @@ static bool diagnose_path(const struct doctor_record *r, struct doctor_diagnosis
                    "The path is %s because v1/traces is put behind OTEL_EXPORTER_OTLP_ENDPOINT: "
                    "take it away there.",
                    to->path);
-    if (r->http.status_elsewhere == 200)
+    if (r->instead == DOCTOR_INSTEAD_PATH)
         return say(d, "http.path_elsewhere",
                    "The receiver has no %s (status 404) but takes traces at /v1/traces: correct "
                    "the path in %s%s.",
@@ -410,7 +380,7 @@ static bool diagnose_status(const struct doctor_record *r, const char *said,
                             struct doctor_diagnosis *d)
 {
     const struct doctor_target *to = &r->target;
-    const int status = r->http.status;
+    const int status = r->answer.status;
     switch (status) {
     case 401:
         return say(d, "http.unauthorized",
@@ -462,29 +432,29 @@ static bool diagnose_status(const struct doctor_record *r, const char *said,
 
 static bool diagnose_http(const struct doctor_record *r, struct doctor_diagnosis *d)
 {
-    const struct doctor_http *http = &r->http;
+    const struct doctor_answer *answer = &r->answer;
     char room[2 * DOCTOR_TEXT];
-    const char *said = quote(http->words, room);
-    /* Without the header that was left out, a receiver may not know who we are. */
-    if (r->settings.header_fault[0] != '\0')
-        return say(d, "settings.header", "A header is not sent: %s.", r->settings.header_fault);
-    if (http->result != DOCTOR_FINE || http->status < 300)
+    const char *said = quote(answer->message, room);
+    /* Without the header that was left out, a receiver may not know who sends. */
+    if (r->faults.headers[0] != '\0')
+        return say(d, "settings.header", "A header is not sent: %s.", r->faults.headers);
+    if (answer->status < 300)
         return false;
-    if (http->status < 400)
+    if (answer->status < 400)
         return say(d, "http.redirect",
                    "The server answers with a redirection (status %d) to %s, which an exporter "
                    "does not follow: put the right URL into %s.",
-                   http->status, http->location[0] != '\0' ? http->location : "nowhere",
+                   answer->status, answer->location[0] != '\0' ? answer->location : "nowhere",
                    r->target.url_from);
     if (diagnose_status(r, said, d))
         return true;
-    if (http->status >= 500)
+    if (answer->status >= 500)
         return say(d, "http.server_error", "The receiver fails (status %d)%s: look at its log.",
-                   http->status, said);
+                   answer->status, said);
     return say(d, "http.refused",
                "The server refuses the request (status %d)%s: look at its log, and whether it is a "
                "receiver of OTLP.",
-               http->status, said);
+               answer->status, said);
 }
 
 /* ---- OTLP and the span ---------------------------------------------------------------- */
@@ -492,10 +462,10 @@ static bool diagnose_http(const struct doctor_record *r, struct doctor_diagnosis
 static bool diagnose_grpc(const struct doctor_record *r, struct doctor_diagnosis *d)
 {
     const struct doctor_target *to = &r->target;
-    const int status = r->otlp.grpc_status;
+    const int status = r->answer.grpc_status;
     char room[2 * DOCTOR_TEXT];
-    const char *said = quote(r->otlp.words, room);
-    if (to->protocol != OTEL_OTLP_GRPC || r->otlp.result != DOCTOR_FAILED)
+    const char *said = quote(r->answer.message, room);
+    if (to->protocol != OTEL_OTLP_GRPC || r->answer.results[DOCTOR_OTLP] != DOCTOR_FAILED)
         return false;
     switch (status) {
     case 12:
@@ -515,34 +485,36 @@ static bool diagnose_grpc(const struct doctor_record *r, struct doctor_diagnosis
                    "and at where it sends spans itself.",
                    said);
     default:
-        if (status >= 0)
-            return say(d, "grpc.failed",
-                       "The receiver refuses the request (gRPC status %d)%s: look at its log.",
-                       status, said);
-        return say(d, "grpc.none",
-                   "What answers at %s speaks HTTP/2 but not gRPC (status %d, no grpc-status): %s "
-                   "%s.",
-                   to->url, r->http.status, correct(to), to->url_from);
+        return status >= 0 &&
+               say(d, "grpc.failed",
+                   "The receiver refuses the request (gRPC status %d)%s: look at its log.", status,
+                   said);
     }
 }
 
 static bool diagnose_otlp(const struct doctor_record *r, struct doctor_diagnosis *d)
 {
-    const char *type = r->http.content_type[0] != '\0' ? r->http.content_type : "no type";
-    return r->otlp.result == DOCTOR_FAILED && !r->http.is_html &&
+    const struct doctor_answer *answer = &r->answer;
+    return answer->results[DOCTOR_OTLP] == DOCTOR_FAILED && !answer->is_html &&
            say(d, "otlp.none",
                "The server at %s answers, but not as a receiver of OTLP does (status %d, %s): %s "
                "%s.",
-               r->target.url, r->http.status, type, correct(&r->target), r->target.url_from);
+               r->target.url, answer->status,
+               answer->content_type[0] != '\0' ? answer->content_type : "no type",
+               correct(&r->target), r->target.url_from);
 }
 
 /* What became of the span, and what is wrong without having kept it. To an exporter every status
  * 200 is a success, also that of a web page. */
 static bool diagnose_end(const struct doctor_record *r, struct doctor_diagnosis *d)
 {
-    const struct doctor_settings_seen *seen = &r->settings;
+    const struct doctor_faults *faults = &r->faults;
+    const enum doctor_result otlp = r->answer.results[DOCTOR_OTLP];
+    const struct doctor_typo *typo = typo_of(faults, true);
     char room[2 * DOCTOR_TEXT];
-    if (r->http.result == DOCTOR_FINE && r->otlp.result == DOCTOR_FAILED && r->http.is_html)
+    if (typo == NULL)
+        typo = typo_of(faults, false);
+    if (otlp == DOCTOR_FAILED && r->answer.is_html)
         return say(d, "http.page",
                    "The server at %s answers with a web page: it is no receiver of OTLP, so "
                    "correct %s.",
@@ -556,18 +528,18 @@ static bool diagnose_end(const struct doctor_record *r, struct doctor_diagnosis 
         return say(d, "span.lost",
                    "Everything answers as it should, but the test span was not accepted (%s)%s.",
                    r->span.counters, quote(r->span.words, room));
-    if (seen->header_fault[0] != '\0')
+    if (faults->headers[0] != '\0')
         return say(d, "settings.header", "Spans arrive, but a header is not sent with them: %s.",
-                   seen->header_fault);
-    if (seen->slip[0] != '\0')
-        return say(d, "settings.slip",
-                   "Spans arrive, but nobody reads the variable %s, which is probably meant to be "
-                   "%s: rename it.",
-                   seen->slip, seen->meant);
-    if (seen->other_fault[0] != '\0')
-        return say(d, "settings.value", "Spans arrive, but a setting does not count: %s.",
-                   seen->other_fault);
-    d->is_healthy = r->span.result == DOCTOR_FINE || r->otlp.result == DOCTOR_FINE;
+                   faults->headers);
+    if (typo != NULL)
+        return say(d, "settings.typo",
+                   "Spans arrive, but no program reads the variable %s, which is probably meant to "
+                   "be %s: rename it.",
+                   typo->name, typo->meant);
+    if (faults->other[0] != '\0')
+        return say(d, "settings.value", "Spans arrive, but otel-c warns of a setting: %s.",
+                   faults->other);
+    d->is_healthy = r->span.result == DOCTOR_FINE || otlp == DOCTOR_FINE;
     if (r->span.result == DOCTOR_FINE)
         return say(d, "healthy", "All is well: the test span was accepted by %s.", r->target.url);
     if (d->is_healthy)
@@ -582,13 +554,15 @@ void doctor_diagnose(const struct doctor_record *record, struct doctor_diagnosis
 {
     /* The exporter has the last word: what it got through is no obstacle. */
     typedef bool step(const struct doctor_record *record, struct doctor_diagnosis *diagnosis);
-    static step *const way[] = {diagnose_name,   diagnose_connect, diagnose_proxy, diagnose_tls,
-                                diagnose_speech, diagnose_http,    diagnose_grpc,  diagnose_otlp};
+    static step *const steps[] = {diagnose_name,    diagnose_connect, diagnose_proxy,
+                                  diagnose_instead, diagnose_silence, diagnose_tls,
+                                  diagnose_http,    diagnose_grpc,    diagnose_otlp};
     diagnosis->is_healthy = false;
     if (diagnose_process(&record->process, diagnosis) || diagnose_settings(record, diagnosis))
         return;
-    for (size_t i = 0; record->span.result != DOCTOR_FINE && i < sizeof way / sizeof way[0]; i++)
-        if (way[i](record, diagnosis))
+    for (size_t i = 0; record->span.result != DOCTOR_FINE && i < sizeof steps / sizeof steps[0];
+         i++)
+        if (steps[i](record, diagnosis))
             return;
     diagnose_end(record, diagnosis);
 }

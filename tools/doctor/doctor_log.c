@@ -11,7 +11,6 @@ static struct {
     pthread_mutex_t mutex;
     char lines[DOCTOR_LOG_LINES][512];
     size_t count;
-    char last[512];
 } kept = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static void keep(void *state, otel_log_level level, const char *message)
@@ -19,13 +18,14 @@ static void keep(void *state, otel_log_level level, const char *message)
     (void)state;
     if (level > OTEL_LOG_WARN)
         return;
+    char line[sizeof kept.lines[0]];
+    snprintf(line, sizeof line, "%s", message); /* it has no passwords */
     pthread_mutex_lock(&kept.mutex);
-    snprintf(kept.last, sizeof kept.last, "%s", message); /* it has no passwords */
     size_t i = 0;
-    while (i < kept.count && strcmp(kept.lines[i], kept.last) != 0)
+    while (i < kept.count && strcmp(kept.lines[i], line) != 0)
         i++;
     if (i == kept.count && kept.count < DOCTOR_LOG_LINES)
-        memcpy(kept.lines[kept.count++], kept.last, sizeof kept.last);
+        memcpy(kept.lines[kept.count++], line, sizeof line);
     pthread_mutex_unlock(&kept.mutex);
 }
 
@@ -44,18 +44,7 @@ const char *doctor_log_line(size_t index)
     return kept.lines[index];
 }
 
-const char *doctor_log_last(void)
+const char *doctor_log_after(size_t before)
 {
-    return kept.last;
-}
-
-void doctor_log_forget(void)
-{
-    kept.last[0] = '\0';
-}
-
-void doctor_log_clear(void)
-{
-    kept.count = 0;
-    doctor_log_forget();
+    return kept.count > before ? kept.lines[kept.count - 1] : "";
 }

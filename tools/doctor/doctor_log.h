@@ -18,10 +18,7 @@ void doctor_log_begin(void);
 size_t doctor_log_count(void);
 const char *doctor_log_line(size_t index);
 
-/* The last line since doctor_log_forget; "" for none. That forgets nothing of the list, which
- * doctor_log_clear does. */
-const char *doctor_log_last(void);
-void doctor_log_forget(void);
-void doctor_log_clear(void);
+/* The last line, if there are more than `before`; otherwise "". */
+const char *doctor_log_after(size_t before);
 
 #endif

@@ -3,6 +3,7 @@
 #include "tools/doctor/doctor_process.h"
 
 #include "sdk/lifecycle/published_settings.h"
+#include "tools/doctor/settings/doctor_settings.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -52,21 +53,22 @@ static char *published_text(char *line, size_t *number)
     return *number < OTELI_PUBLISHED_LINES && *text == ':' ? text + 1 : NULL;
 }
 
-static bool take_line(char *text, struct doctor_settings *settings, struct doctor_process *process)
+static void take_line(char *text, struct doctor_record *record)
 {
+    struct doctor_process *process = &record->process;
     const char *name = strsep(&text, "\t");
     const char *from = strsep(&text, "\t");
     const size_t used = strlen(process->message);
     if (text == NULL)
-        return true;
+        return;
     process->state = DOCTOR_PROCESS_SPEAKS;
-    if (strcmp(name, "message") != 0)
-        return doctor_settings_add(settings, name, text, from, "");
-    snprintf(process->message + used, sizeof process->message - used, "%s", text);
-    return true;
+    if (strcmp(name, "message") == 0)
+        snprintf(process->message + used, sizeof process->message - used, "%s", text);
+    else
+        doctor_settings_add(record, name, text, from);
 }
 
-bool doctor_process_look(struct doctor_settings *settings, struct doctor_record *record)
+bool doctor_process_look(struct doctor_record *record)
 {
     struct doctor_process *process = &record->process;
     char *texts[OTELI_PUBLISHED_LINES] = {NULL};
@@ -90,7 +92,8 @@ bool doctor_process_look(struct doctor_settings *settings, struct doctor_record 
         fine = texts[number] != NULL;
     }
     for (size_t i = 0; i < OTELI_PUBLISHED_LINES; i++) {
-        fine = fine && (texts[i] == NULL || take_line(texts[i], settings, process));
+        if (texts[i] != NULL)
+            take_line(texts[i], record);
         free(texts[i]);
     }
     free(line);

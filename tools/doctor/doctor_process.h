@@ -4,10 +4,10 @@
 #ifndef DOCTOR_PROCESS_H
 #define DOCTOR_PROCESS_H
 
-#include "tools/doctor/settings/doctor_settings.h"
+#include "tools/doctor/doctor_findings.h"
 
-/* Look into record->process.pid: what counts there becomes lines of `settings`; what is wrong with
- * it, or which rule of the kernel forbids to look, goes into the record. False: no memory. */
-bool doctor_process_look(struct doctor_settings *settings, struct doctor_record *record);
+/* Look into record->process.pid: what counts there is listed as settings; what is wrong with it, or
+ * which rule of the kernel forbids to look, goes into record->process. False: no memory. */
+bool doctor_process_look(struct doctor_record *record);
 
 #endif

@@ -1,215 +1,272 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/doctor_report.c - the report for people; the contracts are in
- * tools/doctor/doctor_report.h. */
+/* tools/doctor/doctor_report.c - the contract is in tools/doctor/doctor_report.h. Each fact stands
+ * here once, for people and for JSON. */
 #include "tools/doctor/doctor_report.h"
 
+#include "common/text/text.h"
+#include "exporters/console/safe_text.h"
 #include "tools/doctor/connection/doctor_span.h"
 #include "tools/doctor/doctor_log.h"
-#include "tools/doctor/settings/doctor_redact.h"
 
-#include <stdarg.h>
-#include <stdlib.h>
-#include <string.h>
+struct report {
+    struct oteli_text out;
+    bool is_json;
+    size_t facts; /* of this step, or elements of this list */
+};
 
-/* Print, and show what was filled in as it is: only a newline at the end of the format is one. */
-static int say(FILE *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int say(FILE *out, const char *format, ...)
+/* ---- words ---------------------------------------------------------------------------- */
+
+static void add_visible(struct oteli_text *out, const char *text)
 {
-    char *text = NULL;
-    va_list arguments;
-    va_start(arguments, format);
-    const int length = vasprintf(&text, format, arguments);
-    va_end(arguments);
-    if (length <= 0)
-        return 0;
-    const bool ends_line = format[strlen(format) - 1] == '\n';
-    doctor_put_visible(out, text, (size_t)length - ends_line, false);
-    if (ends_line)
-        fputc('\n', out);
-    free(text);
-    return length;
+    oteli_text_add_safe(out, oteli_slice_of(text), SIZE_MAX);
 }
 
-static const char *result_word(enum doctor_result result)
+static void add_quoted(struct oteli_text *json, const char *text)
+{
+    struct oteli_text visible = {.data = NULL};
+    add_visible(&visible, text);
+    oteli_json_add_string(json, (otel_slice){visible.data, visible.length});
+    json->failed |= visible.failed;
+    oteli_text_fini(&visible);
+}
+
+/* What stands in the text alone, as it is. */
+static void add_words(struct report *report, const char *words)
+{
+    if (!report->is_json)
+        oteli_text_add_string(&report->out, words);
+}
+
+/* ---- facts and lists ------------------------------------------------------------------ */
+
+/* What is empty is left out. */
+static void add_fact(struct report *report, const char *key, const char *value)
+{
+    struct oteli_text *out = &report->out;
+    if (value == NULL || value[0] == '\0')
+        return;
+    if (report->is_json) {
+        oteli_text_add_format(out, ",\"%s\":", key);
+        add_quoted(out, value);
+    } else {
+        oteli_text_add_format(out, "%s%s: ", report->facts++ != 0 ? "; " : "  ", key);
+        add_visible(out, value);
+    }
+}
+
+static void add_number(struct report *report, const char *key, long number)
+{
+    char digits[24];
+    snprintf(digits, sizeof digits, "%ld", number);
+    if (report->is_json)
+        oteli_text_add_format(&report->out, ",\"%s\":%s", key, digits);
+    else
+        add_fact(report, key, digits);
+}
+
+static void begin_step(struct report *report, const char *name, enum doctor_result result)
 {
     static const char *const words[] = {
-        [DOCTOR_NOT_TRIED] = "not tried", [DOCTOR_FINE] = "fine", [DOCTOR_FAILED] = "FAILED"};
-    return words[result];
+        [DOCTOR_NOT_TRIED] = "not_tried", [DOCTOR_FINE] = "fine", [DOCTOR_FAILED] = "failed"};
+    report->facts = 0;
+    if (report->is_json)
+        oteli_text_add_format(&report->out, ",\"%s\":{\"result\":\"%s\"", name, words[result]);
+    else
+        oteli_text_add_format(&report->out, "  %-8s %-7s", name,
+                              result == DOCTOR_FAILED ? "FAILED" : words[result]);
 }
 
-const char *doctor_connect_words(int error)
+static void end_step(struct report *report)
 {
-    return error == 0 ? "connected" : strerror(error);
+    if (report->is_json)
+        OTELI_JSON_ADD(&report->out, "}");
+    add_words(report, "\n");
+}
+
+static void begin_list(struct report *report, const char *name)
+{
+    report->facts = 0;
+    if (report->is_json)
+        oteli_text_add_format(&report->out, ",\"%s\":[", name);
+}
+
+static void add_element(struct report *report, const char *before, const char *text)
+{
+    if (report->is_json) {
+        if (report->facts++ != 0)
+            OTELI_JSON_ADD(&report->out, ",");
+        add_quoted(&report->out, text);
+    } else {
+        oteli_text_add_string(&report->out, before);
+        add_visible(&report->out, text);
+    }
+    add_words(report, "\n");
+}
+
+static void end_list(struct report *report)
+{
+    if (report->is_json)
+        OTELI_JSON_ADD(&report->out, "]");
 }
 
 /* ---- settings ------------------------------------------------------------------------- */
 
-static void print_settings(const struct doctor_report *report, FILE *out)
+static void add_setting(struct report *report, const struct doctor_setting *setting, size_t width)
 {
-    const struct doctor_settings *settings = report->settings;
-    int width = 0;
-    for (size_t i = 0; i < settings->count; i++) {
-        const int length = (int)strlen(settings->list[i].name);
-        width = settings->list[i].value != NULL && length > width ? length : width;
+    struct oteli_text *out = &report->out;
+    if (report->is_json) {
+        oteli_text_add_string(out, report->facts++ != 0 ? ",{\"name\":" : "{\"name\":");
+        add_quoted(out, setting->name);
+        add_fact(report, "value", setting->value);
+        add_fact(report, "from", setting->from);
+        OTELI_JSON_ADD(out, "}");
+        return;
     }
-    if (report->pid != 0)
-        say(out, "What counts in process %ld (all else is the default)\n", report->pid);
-    else if (report->config_file != NULL)
-        say(out, "Settings of %s (all other variables are ignored)\n", report->config_file);
+    OTELI_JSON_ADD(out, "  ");
+    add_visible(out, setting->name);
+    oteli_text_add_spaces(out, width - strlen(setting->name) + 2);
+    add_visible(out, setting->value);
+    if (setting->from[0] != '\0') {
+        OTELI_JSON_ADD(out, "  (");
+        add_visible(out, setting->from);
+        OTELI_JSON_ADD(out, ")");
+    }
+    add_words(report, "\n");
+}
+
+static void add_settings(struct report *report, const struct doctor_record *record,
+                         const char *config_file)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < record->setting_count; i++) {
+        const size_t length = strlen(record->settings[i].name);
+        width = length > width ? length : width;
+    }
+    if (!report->is_json && record->process.pid != 0)
+        oteli_text_add_format(&report->out, "What counts in process %ld (all else is the default)",
+                              record->process.pid);
     else
-        fputs("Settings\n", out);
-    for (size_t i = 0; i < settings->count; i++) {
-        const struct doctor_setting *setting = &settings->list[i];
-        if (setting->value != NULL)
-            say(out, setting->from[0] != '\0' ? "  %-*s  %s  (%s)\n" : "  %-*s  %s\n", width,
-                setting->name, setting->value, setting->from);
-        if (setting->problem[0] != '\0')
-            say(out, "  ! %s\n", setting->problem);
+        add_words(report, config_file != NULL ? "Settings of " : "Settings beside the defaults");
+    if (!report->is_json && config_file != NULL)
+        add_visible(&report->out, config_file);
+    add_words(report, "\n");
+    begin_list(report, "settings");
+    for (size_t i = 0; i < record->setting_count; i++)
+        add_setting(report, &record->settings[i], width);
+    end_list(report);
+    begin_list(report, "typos");
+    for (size_t i = 0; i < record->faults.typo_count; i++) {
+        const struct doctor_typo *typo = &record->faults.typos[i];
+        char line[2 * DOCTOR_SHORT + 32];
+        snprintf(line, sizeof line, "%s: did you mean %s?", typo->name, typo->meant);
+        add_element(report, "  ! ", line);
     }
-    int column = 0;
-    for (size_t i = 0; i < settings->count; i++) {
-        if (settings->list[i].value != NULL)
-            continue;
-        if (column > 100) {
-            fputc('\n', out);
-            column = 0;
-        }
-        if (column == 0)
-            column = say(out, "  unset:");
-        column += say(out, " %s", settings->list[i].name);
+    end_list(report);
+}
+
+/* ---- the way, and the span ------------------------------------------------------------ */
+
+static void add_facts(struct report *report, enum doctor_step step,
+                      const struct doctor_answer *answer)
+{
+    const bool is_refused = answer->results[step] == DOCTOR_FAILED;
+    switch (step) {
+    case DOCTOR_CONNECT:
+        add_fact(report, "tried", answer->addresses);
+        break;
+    case DOCTOR_TLS:
+        add_fact(report, "version", answer->tls_version);
+        if (answer->wants_certificate)
+            add_fact(report, "wants", "a client's certificate");
+        break;
+    case DOCTOR_HTTP:
+        if (answer->status != 0)
+            add_number(report, "status", answer->status);
+        add_fact(report, "version", answer->version);
+        add_fact(report, "type", answer->content_type);
+        add_fact(report, "server", answer->server);
+        break;
+    case DOCTOR_OTLP:
+        if (answer->grpc_status >= 0)
+            add_number(report, "grpc_status", answer->grpc_status);
+        add_fact(report, "message", answer->message);
+        break;
+    default:
+        break;
     }
-    if (column != 0)
-        fputc('\n', out);
+    if (is_refused && step != DOCTOR_OTLP)
+        add_fact(report, "problem", answer->problem);
 }
 
-static void print_doubts(const struct doctor_report *report, FILE *out)
+static void add_way(struct report *report, const struct doctor_record *record)
 {
-    for (size_t i = 0; i < report->settings->slip_count; i++)
-        say(out, "  ! %s\n", report->settings->slips[i]);
-    const struct doctor_record *record = report->record;
-    for (size_t i = 0; i < record->file_count; i++) {
-        const struct doctor_file *file = &record->files[i];
-        say(out, "  %c %s: %s %s%s\n", file->is_bad ? '!' : ' ', file->name, file->path,
-            file->is_bad ? "" : "is ", file->state);
-    }
-}
-
-/* ---- the way -------------------------------------------------------------------------- */
-
-static void print_step(FILE *out, enum doctor_result result, const char *name)
-{
-    say(out, "  %-8s %-9s ", name, result_word(result));
-}
-
-static void print_target(const struct doctor_target *target, FILE *out)
-{
-    fputs("\nWay to the receiver\n", out);
-    say(out, "  %-18s %s (%s)\n", "URL", target->url, doctor_protocol_word(target->protocol));
-    if (target->proxy[0] != '\0')
-        say(out, "  %-18s %s (%s)\n", "proxy", target->proxy, target->proxy_from);
-}
-
-static void print_connect(const struct doctor_record *record, FILE *out)
-{
+    static const char *const names[DOCTOR_STEPS] = {"name", "connect", "TLS", "HTTP", "OTLP"};
+    static const char *const keys[DOCTOR_STEPS] = {"name", "connect", "tls", "http", "otlp"};
     const struct doctor_target *target = &record->target;
-    const struct doctor_connect *connect = &record->connect;
-    const bool is_proxy = target->proxy[0] != '\0';
-    if (target->unix_path[0] == '\0') {
-        print_step(out, record->name.result, "name");
-        say(out, "%s", is_proxy ? target->proxy_host : target->host);
-        if (record->name.result == DOCTOR_FAILED)
-            say(out, ": %s", record->name.problem);
-        fputc('\n', out);
+    add_words(report, "\nWay to the receiver\n");
+    report->facts = 0;
+    add_fact(report, "url", target->url);
+    add_fact(report, "protocol", doctor_protocol_word(target->protocol));
+    add_fact(report, "proxy", target->proxy);
+    add_words(report, "\n");
+    for (enum doctor_step step = 0; step < DOCTOR_STEPS; step++) {
+        const enum doctor_result result = record->answer.results[step];
+        if (!report->is_json && result == DOCTOR_NOT_TRIED)
+            continue;
+        begin_step(report, report->is_json ? keys[step] : names[step], result);
+        add_facts(report, step, &record->answer);
+        end_step(report);
     }
-    if (connect->result == DOCTOR_NOT_TRIED)
-        return;
-    print_step(out, connect->result, "connect");
-    for (size_t i = 0; i < connect->count; i++) {
-        const struct doctor_address *address = &connect->addresses[i];
-        say(out, "%s%s: %s (%u ms)", i != 0 ? ", " : "", address->text,
-            doctor_connect_words(address->error), address->ms);
+}
+
+static void add_span(struct report *report, const struct doctor_span *span)
+{
+    add_words(report, "\nThe span \"" DOCTOR_SPAN_NAME "\"\n");
+    begin_step(report, "span", span->result);
+    add_fact(report, "why", span->why_not_tried);
+    add_fact(report, "trace_id", span->trace_id);
+    add_fact(report, "counters", span->counters);
+    end_step(report);
+}
+
+/* ---- all of it ------------------------------------------------------------------------ */
+
+static void add_all(struct report *report, const struct doctor_record *record,
+                    const struct doctor_diagnosis *diagnosis, const char *config_file)
+{
+    if (report->is_json) {
+        oteli_text_add_format(&report->out, "{\"healthy\":%s,\"rule\":\"%s\"",
+                              diagnosis->is_healthy ? "true" : "false", diagnosis->rule);
+        add_fact(report, "diagnosis", diagnosis->sentence);
+        add_fact(report, "config_file", config_file);
+        if (record->process.pid != 0)
+            add_number(report, "pid", record->process.pid);
     }
-    fputc('\n', out);
-}
-
-static void print_tls(const struct doctor_tls *tls, FILE *out)
-{
-    if (tls->result == DOCTOR_NOT_TRIED)
-        return;
-    print_step(out, tls->result, "TLS");
-    if (tls->version[0] != '\0')
-        say(out, "%s; ", tls->version);
-    if (tls->names[0] != '\0')
-        say(out, "certificate for %s, from %s, until %s", tls->names, tls->issuer, tls->not_after);
-    if (tls->wants_certificate)
-        say(out, "; wants a client's certificate");
-    if (tls->result == DOCTOR_FAILED)
-        say(out, "%s%s", tls->names[0] != '\0' ? ": " : "", tls->words);
-    fputc('\n', out);
-}
-
-static void print_answer(const struct doctor_record *record, FILE *out)
-{
-    const struct doctor_http *http = &record->http;
-    const struct doctor_otlp *otlp = &record->otlp;
-    if (http->result == DOCTOR_NOT_TRIED)
-        return;
-    print_step(out, http->result, "HTTP");
-    if (http->status != 0)
-        say(out, "status %d (HTTP/%s)%s%s%s%s", http->status, http->version,
-            http->content_type[0] != '\0' ? ", " : "", http->content_type,
-            http->server[0] != '\0' ? ", from " : "", http->server);
-    if (http->words[0] != '\0')
-        say(out, "%s%s", http->status != 0 ? ": " : "", http->words);
-    fputc('\n', out);
-    if (http->result != DOCTOR_FINE)
-        return;
-    print_step(out, otlp->result, "OTLP");
-    if (otlp->grpc_status >= 0)
-        say(out, "gRPC status %d ", otlp->grpc_status);
-    say(out, "%s\n",
-        otlp->result == DOCTOR_FINE && otlp->words[0] == '\0' ? "takes requests" : otlp->words);
-}
-
-static void print_span(const struct doctor_span *span, FILE *out)
-{
-    fputs("\nTest span\n", out);
-    if (span->result == DOCTOR_NOT_TRIED) {
-        say(out, "  not sent: %s\n", span->why_not_tried);
-        return;
-    }
-    say(out, "  \"%s\" in trace %s\n", DOCTOR_SPAN_NAME, span->trace_id);
-    say(out, "  %s: %s\n", span->result == DOCTOR_FINE ? "accepted" : "NOT accepted",
-        span->counters);
-}
-
-static void print_log(FILE *out)
-{
-    if (doctor_log_count() == 0)
-        return;
-    fputs("\nWhat otel-c says in its log\n", out);
+    add_settings(report, record, config_file);
+    if (report->is_json || record->target.url[0] != '\0')
+        add_way(report, record);
+    add_span(report, &record->span);
+    if (doctor_log_count() != 0)
+        add_words(report, "\nWhat otel-c says in its log\n");
+    begin_list(report, "log");
     for (size_t i = 0; i < doctor_log_count(); i++)
-        say(out, "  %s\n", doctor_log_line(i));
+        add_element(report, "  ", doctor_log_line(i));
+    end_list(report);
+    add_words(report, "\n");
 }
 
-void doctor_report_brief(const struct doctor_report *report, FILE *out)
+bool doctor_report(const struct doctor_record *record, const struct doctor_diagnosis *diagnosis,
+                   const char *config_file, enum doctor_form form, FILE *out)
 {
-    say(out, "%s\n", report->diagnosis->sentence);
-}
-
-void doctor_report_text(const struct doctor_report *report, FILE *out)
-{
-    const struct doctor_record *record = report->record;
-    print_settings(report, out);
-    print_doubts(report, out);
-    if (record->target.url[0] != '\0') {
-        print_target(&record->target, out);
-        print_connect(record, out);
-        print_tls(&record->tls, out);
-        print_answer(record, out);
-    }
-    print_span(&record->span, out);
-    print_log(out);
-    fputc('\n', out);
-    doctor_report_brief(report, out);
+    struct report report = {.is_json = form == DOCTOR_FORM_JSON};
+    if (form != DOCTOR_FORM_BRIEF)
+        add_all(&report, record, diagnosis, config_file);
+    if (!report.is_json)
+        add_visible(&report.out, diagnosis->sentence);
+    oteli_text_add_string(&report.out, report.is_json ? "}\n" : "\n");
+    const bool fine = !report.out.failed;
+    if (fine)
+        fwrite(report.out.data, 1, report.out.length, out);
+    oteli_text_fini(&report.out);
+    return fine;
 }

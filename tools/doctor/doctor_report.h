@@ -4,26 +4,14 @@
 #define DOCTOR_REPORT_H
 
 #include "tools/doctor/doctor_diagnosis.h"
-#include "tools/doctor/settings/doctor_settings.h"
 
 #include <stdio.h>
 
-struct doctor_report {
-    const char *config_file; /* NULL: the settings are those of the environment */
-    long pid;                /* or of this process; 0: of none */
-    const struct doctor_settings *settings;
-    const struct doctor_record *record;
-    const struct doctor_diagnosis *diagnosis;
-};
+enum doctor_form { DOCTOR_FORM_TEXT, DOCTOR_FORM_JSON, DOCTOR_FORM_BRIEF };
 
-/* The sentence alone, or all of it. */
-void doctor_report_brief(const struct doctor_report *report, FILE *out);
-void doctor_report_text(const struct doctor_report *report, FILE *out);
-
-/* False: no memory. */
-bool doctor_report_json(const struct doctor_report *report, FILE *out);
-
-/* What came of a connection. */
-const char *doctor_connect_words(int error);
+/* The settings are those of `config_file`, or where it is NULL of the environment or a process. No
+ * terminal obeys a byte of what is printed. False: no memory. */
+bool doctor_report(const struct doctor_record *record, const struct doctor_diagnosis *diagnosis,
+                   const char *config_file, enum doctor_form form, FILE *out);
 
 #endif

@@ -6,12 +6,12 @@
  * Looks at the settings, goes the way to the receiver step by step, sends one test span, and makes
  * a diagnosis of what it saw. One thread, beside the exporter's while the span is sent. */
 #include "common/log.h"
-#include "tools/doctor/connection/doctor_connect.h"
 #include "tools/doctor/connection/doctor_request.h"
 #include "tools/doctor/connection/doctor_span.h"
 #include "tools/doctor/doctor_log.h"
 #include "tools/doctor/doctor_process.h"
 #include "tools/doctor/doctor_report.h"
+#include "tools/doctor/settings/doctor_settings.h"
 #include "tools/doctor/settings/doctor_yaml.h"
 
 #include <getopt.h>
@@ -26,8 +26,8 @@ static const char usage_text[] =
     "usage: otel-doctor [OPTION]...\n"
     "Find out why spans do not arrive, and say it in one sentence.\n"
     "\n"
-    "Run it in the environment of the program. It prints the settings and where each comes\n"
-    "from, goes the way to the receiver (name, connection, TLS, HTTP, OTLP), sends one span\n"
+    "Run it in the environment of the program. It prints the settings that are not the\n"
+    "default, goes the way to the receiver (name, connection, TLS, HTTP, OTLP), sends one span\n"
     "named \"otel-doctor test span\", and ends with what is wrong and what to do. Passwords\n"
     "and the values of headers are not shown.\n"
     "\n"
@@ -40,18 +40,16 @@ static const char usage_text[] =
     "  --help           print this\n"
     "  --version        print the version\n"
     "\n"
-    "Each step takes at most as long as OTEL_EXPORTER_OTLP_TIMEOUT says, and 10 seconds.\n"
+    "A request takes at most as long as OTEL_EXPORTER_OTLP_TIMEOUT says, and 10 seconds.\n"
     "Exit status: 0 all is well, 1 something is wrong, 2 wrong usage.\n";
 
 struct doctor {
     const char *config_file; /* NULL: the environment */
     const char *endpoint;    /* of the command line, or NULL */
-    long pid;                /* look into this process alone; 0: none */
     bool sends;
-    bool json;
-    bool brief;
+    enum doctor_form form;
 
-    struct doctor_settings settings;
+    struct oteli_config config; /* of the environment */
     struct doctor_route route;
     struct doctor_yaml *yaml;
     struct doctor_record record;
@@ -59,44 +57,36 @@ struct doctor {
 
 /* ---- looking -------------------------------------------------------------------------- */
 
+/* False: no memory. */
 static bool read_settings(struct doctor *doctor)
 {
-    if (doctor->pid != 0) {
-        doctor->record.process.pid = doctor->pid;
-        return doctor_process_look(&doctor->settings, &doctor->record);
-    }
-    if (doctor->config_file != NULL) {
-        oteli_log_set_level(OTEL_LOG_WARN);
-        doctor->yaml = doctor_yaml_load(doctor->config_file, &doctor->settings, &doctor->route,
-                                        &doctor->record);
-        return doctor->yaml != NULL || doctor->record.settings.file_fault[0] != '\0';
-    }
-    if (!doctor_settings_load(&doctor->settings, doctor->endpoint))
-        return false;
-    doctor_log_clear(); /* it said what the settings say themselves */
-    doctor_settings_examine(&doctor->settings, &doctor->record.settings);
+    struct doctor_record *record = &doctor->record;
+    if (record->process.pid != 0)
+        return doctor_process_look(record);
     oteli_log_set_level(OTEL_LOG_WARN);
-    return doctor_route_from_settings(&doctor->route, &doctor->settings, &doctor->record);
-}
-
-static void go_the_way(struct doctor *doctor)
-{
-    struct doctor_peer peer;
-    doctor_connect(&doctor->record, &peer);
-    if (doctor->record.connect.result == DOCTOR_FINE)
-        doctor_request(&doctor->route, &peer, &doctor->record);
+    bool fine;
+    if (doctor->config_file != NULL) {
+        doctor->yaml = doctor_yaml_load(doctor->config_file, &doctor->route, record);
+        fine = doctor->yaml != NULL || record->faults.file[0] != '\0';
+    } else {
+        fine =
+            doctor_settings_load(&doctor->config, doctor->endpoint, record) &&
+            doctor_route_from_settings(&doctor->route, &doctor->config, doctor->endpoint, record);
+    }
+    doctor_settings_find_faults(&record->faults);
+    return fine;
 }
 
 static const char *why_not_to_send(const struct doctor *doctor)
 {
-    const struct doctor_settings_seen *seen = &doctor->record.settings;
-    if (doctor->pid != 0)
+    const struct doctor_record *record = &doctor->record;
+    if (record->process.pid != 0)
         return "--pid";
     if (!doctor->sends)
         return "--no-send";
-    if (seen->disabled_by[0] != '\0')
+    if (record->faults.disabled_by[0] != '\0')
         return "the SDK is disabled";
-    if (seen->exporter_is[0] != '\0')
+    if (record->faults.exporter_is[0] != '\0')
         return "there is no OTLP exporter";
     return doctor->route.is_ready ? NULL : "there is no way to send it";
 }
@@ -105,13 +95,12 @@ static void send_span(struct doctor *doctor)
 {
     struct doctor_record *record = &doctor->record;
     struct doctor_span *span = &record->span;
-    const char *reason = why_not_to_send(doctor);
-    if (reason != NULL) {
-        snprintf(span->why_not_tried, sizeof span->why_not_tried, "%s", reason);
+    span->why_not_tried = why_not_to_send(doctor);
+    if (span->why_not_tried != NULL)
         return;
-    }
+    const size_t lines = doctor_log_count();
     unsigned timeout_ms = record->target.timeout_ms;
-    if (record->otlp.result != DOCTOR_FINE && timeout_ms > SHORT_MS)
+    if (record->answer.results[DOCTOR_OTLP] != DOCTOR_FINE && timeout_ms > SHORT_MS)
         timeout_ms = SHORT_MS;
     const otel_status status = doctor->yaml != NULL ? doctor_yaml_start(doctor->yaml, timeout_ms)
                                                     : doctor_span_start(timeout_ms);
@@ -122,67 +111,47 @@ static void send_span(struct doctor *doctor)
     span->result = DOCTOR_FAILED;
     snprintf(span->counters, sizeof span->counters, "otel_start says %s",
              otel_status_string(status));
-    snprintf(span->words, sizeof span->words, "%s", doctor_log_last());
+    snprintf(span->words, sizeof span->words, "%s", doctor_log_after(lines));
 }
 
 /* The exit status. */
 static int examine(struct doctor *doctor)
 {
-    bool fine = read_settings(doctor);
-    if (doctor->pid == 0)
-        fine = fine && doctor_settings_find_slips(&doctor->settings, &doctor->record.settings);
-    if (!fine) {
-        fprintf(stderr, "otel-doctor: no memory\n");
-        return 1;
-    }
-    if (doctor->route.is_ready)
-        go_the_way(doctor);
-    send_span(doctor);
     struct doctor_diagnosis diagnosis;
-    doctor_diagnose(&doctor->record, &diagnosis);
-    const struct doctor_report report = {.config_file = doctor->config_file,
-                                         .pid = doctor->pid,
-                                         .settings = &doctor->settings,
-                                         .record = &doctor->record,
-                                         .diagnosis = &diagnosis};
-    if (doctor->json)
-        fine = doctor_report_json(&report, stdout);
-    else if (doctor->brief)
-        doctor_report_brief(&report, stdout);
-    else
-        doctor_report_text(&report, stdout);
-    fine = fflush(stdout) == 0 && fine;
-    return fine && diagnosis.is_healthy ? 0 : 1;
+    bool fine = read_settings(doctor);
+    if (fine) {
+        if (doctor->route.is_ready)
+            doctor_request(&doctor->route, &doctor->record);
+        send_span(doctor);
+        doctor_diagnose(&doctor->record, &diagnosis);
+        fine =
+            doctor_report(&doctor->record, &diagnosis, doctor->config_file, doctor->form, stdout);
+    }
+    if (!fine)
+        fputs("otel-doctor: no memory\n", stderr);
+    return fine && fflush(stdout) == 0 && diagnosis.is_healthy ? 0 : 1;
 }
 
 /* ---- options -------------------------------------------------------------------------- */
 
-/* Put what the command line says into the environment, where everything looks for it. */
+/* Put what the command line says into the environment, where everything looks for it. False: the
+ * options do not go together. */
 static bool take_over(struct doctor *doctor)
 {
-    if (doctor->endpoint != NULL &&
-        (setenv("OTEL_EXPORTER_OTLP_ENDPOINT", doctor->endpoint, 1) != 0 ||
-         unsetenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != 0))
-        return false;
-    if (doctor->pid != 0 && (doctor->config_file != NULL || doctor->endpoint != NULL)) {
-        fputs("otel-doctor: what counts in a process is what it says: --config and --endpoint have "
-              "no place with --pid\n",
-              stderr);
-        return false;
-    }
-    if (doctor->pid != 0)
-        return true;
-    if (doctor->config_file == NULL)
+    const bool has_pid = doctor->record.process.pid != 0;
+    if (doctor->config_file == NULL && !has_pid)
         doctor->config_file = oteli_env_get("OTEL_CONFIG_FILE");
-    if (doctor->config_file == NULL)
+    if (doctor->config_file == NULL && !has_pid)
         doctor->config_file = oteli_env_get("OTEL_EXPERIMENTAL_CONFIG_FILE");
-    if (doctor->config_file != NULL && doctor->endpoint != NULL) {
-        fputs("otel-doctor: with a configuration file the endpoint is what that says: --endpoint "
-              "has no place\n",
+    if ((doctor->endpoint != NULL) + (doctor->config_file != NULL) + has_pid > 1) {
+        fputs("otel-doctor: of --endpoint, --pid and a configuration file only one can say what "
+              "counts\n",
               stderr);
         return false;
     }
-    return true;
+    return doctor->endpoint == NULL ||
+           (setenv("OTEL_EXPORTER_OTLP_ENDPOINT", doctor->endpoint, 1) == 0 &&
+            unsetenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == 0);
 }
 
 static bool parse_pid(const char *text, long *pid)
@@ -214,7 +183,7 @@ static int parse_options(struct doctor *doctor, int argc, char **argv)
             doctor->endpoint = optarg;
             break;
         case 'p':
-            if (!parse_pid(optarg, &doctor->pid)) {
+            if (!parse_pid(optarg, &doctor->record.process.pid)) {
                 fputs("otel-doctor: --pid wants the number of a process\n", stderr);
                 return USAGE;
             }
@@ -223,10 +192,10 @@ static int parse_options(struct doctor *doctor, int argc, char **argv)
             doctor->sends = false;
             break;
         case 'j':
-            doctor->json = true;
+            doctor->form = DOCTOR_FORM_JSON;
             break;
         case 'b':
-            doctor->brief = true;
+            doctor->form = DOCTOR_FORM_BRIEF;
             break;
         case 'h':
             fputs(usage_text, stdout);
@@ -256,6 +225,6 @@ int main(int argc, char **argv)
     const int status = examine(&doctor);
     doctor_route_fini(&doctor.route);
     doctor_yaml_free(doctor.yaml);
-    doctor_settings_fini(&doctor.settings);
+    oteli_config_fini(&doctor.config);
     return status;
 }

@@ -9,14 +9,10 @@
 
 #include <otel/otlp.h>
 
-/* What an observer is told of a request while it runs, for tools that say why it fails. Bytes of
- * TLS are the messages of its handshake and its alerts, each whole and in the clear; with a libcurl
- * whose TLS library does not show them there are none. */
+/* What an observer is told of a request while it runs, for tools that say why it fails. */
 enum oteli_observed {
-    OTELI_OBSERVED_TEXT,     /* libcurl's words, meant for people */
-    OTELI_OBSERVED_LINE,     /* a header line of an answer, a proxy's too */
-    OTELI_OBSERVED_TLS_SENT, /* bytes of TLS */
-    OTELI_OBSERVED_TLS_RECEIVED
+    OTELI_OBSERVED_TEXT, /* libcurl's words, meant for people; may have secrets in them */
+    OTELI_OBSERVED_LINE  /* a header line of an answer, a proxy's too */
 };
 struct oteli_observer {
     void (*note)(void *state, enum oteli_observed what, const char *bytes, size_t length);
@@ -62,8 +58,10 @@ enum oteli_transport_step {
 
 /* What came of a request. Valid until the next one starts. */
 struct oteli_transport_response {
-    int status;              /* 0: no (whole) answer */
-    bool body_was_sent;      /* no answer, but the receiver may have got the spans */
+    int status;         /* 0: no (whole) answer */
+    bool body_was_sent; /* no answer, but the receiver may have got the spans */
+    int os_error; /* errno of the connection that failed last, also where another one came about;
+                     0: none */
     bool connection_refused; /* no answer: no process listens there, or there is no route */
     bool is_hopeless;        /* no answer, and no retry can help: a bad certificate, for example */
     bool is_too_long;        /* the answer was above the limit and has been cut off */

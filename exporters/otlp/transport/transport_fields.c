@@ -132,16 +132,11 @@ static int watch_progress(void *state, curl_off_t down_total, curl_off_t down, c
 static int tell(CURL *easy, curl_infotype type, char *bytes, size_t length, void *state)
 {
     (void)easy;
-    static const enum oteli_observed observed[] = {
-        [CURLINFO_TEXT] = OTELI_OBSERVED_TEXT,
-        [CURLINFO_HEADER_IN] = OTELI_OBSERVED_LINE,
-        [CURLINFO_SSL_DATA_IN] = OTELI_OBSERVED_TLS_RECEIVED,
-        [CURLINFO_SSL_DATA_OUT] = OTELI_OBSERVED_TLS_SENT,
-    };
     const struct oteli_observer *observer = ((const struct oteli_transport *)state)->observer;
-    if (type == CURLINFO_TEXT || type == CURLINFO_HEADER_IN || type == CURLINFO_SSL_DATA_IN ||
-        type == CURLINFO_SSL_DATA_OUT)
-        observer->note(observer->state, observed[type], bytes, length);
+    if (type == CURLINFO_TEXT)
+        observer->note(observer->state, OTELI_OBSERVED_TEXT, bytes, length);
+    else if (type == CURLINFO_HEADER_IN)
+        observer->note(observer->state, OTELI_OBSERVED_LINE, bytes, length);
     return 0;
 }
 
@@ -223,6 +218,7 @@ static bool is_hopeless(const struct oteli_transport *transport, long connect_st
 struct facts {
     long status;
     long connect_status; /* of a proxy's answer to CONNECT */
+    long os_error;
     curl_off_t sent;
     curl_off_t looked_up;
     curl_off_t began; /* to send; both: when, 0: not yet */
@@ -236,6 +232,7 @@ static struct facts learn(const struct oteli_transport *transport)
         return facts;
     curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &facts.status);
     curl_easy_getinfo(easy, CURLINFO_HTTP_CONNECTCODE, &facts.connect_status);
+    curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &facts.os_error);
     curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &facts.sent);
     curl_easy_getinfo(easy, CURLINFO_NAMELOOKUP_TIME_T, &facts.looked_up);
     curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &facts.began);
@@ -303,6 +300,7 @@ void oteli_transport_fill(struct oteli_transport *transport,
     *answer = (struct oteli_transport_response){
         .status = has_status ? (int)facts.status : 0,
         .body_was_sent = !has_status && was_read && (transport->body_was_sent || facts.sent > 0),
+        .os_error = (int)facts.os_error,
         .connection_refused = !has_status && transport->result == CURLE_COULDNT_CONNECT,
         .is_hopeless = !has_status && is_hopeless(transport, facts.connect_status),
         .is_too_long = transport->is_too_long,

@@ -6,8 +6,6 @@
 
 #include "tests/support/unit.h"
 #include "tools/doctor/connection/doctor_route.h"
-#include "tools/doctor/connection/doctor_speech.h"
-#include "tools/doctor/settings/doctor_redact.h"
 #include "tools/doctor/settings/doctor_typos.h"
 #include <errno.h>
 #include <stdio.h>
@@ -26,12 +24,11 @@ static struct doctor_record healthy(void)
                    .port = 4318,
                    .path = "/v1/traces",
                    .timeout_ms = 10000},
-        .name = {.result = DOCTOR_FINE},
-        .connect = {.result = DOCTOR_FINE},
-        .http = {.result = DOCTOR_FINE, .status = 200, .version = "1.1"},
-        .otlp = {.result = DOCTOR_FINE, .grpc_status = -1},
+        .answer = {.status = 200, .version = "1.1", .grpc_status = -1},
         .span = {.result = DOCTOR_FINE, .counters = "delivered 1, dropped 0"},
     };
+    for (int step = DOCTOR_NAME; step < DOCTOR_STEPS; step++)
+        record.answer.results[step] = DOCTOR_FINE;
     return record;
 }
 
@@ -39,8 +36,20 @@ static struct doctor_record healthy(void)
 static struct doctor_record unhealthy(void)
 {
     struct doctor_record record = healthy();
-    record.otlp.result = DOCTOR_FAILED;
+    record.answer.results[DOCTOR_OTLP] = DOCTOR_FAILED;
     record.span.result = DOCTOR_FAILED;
+    return record;
+}
+
+/* The request came as far as this step, and failed there. */
+static struct doctor_record failed_at(enum doctor_step failed)
+{
+    struct doctor_record record = unhealthy();
+    record.answer.status = 0;
+    for (int step = DOCTOR_NAME; step < DOCTOR_STEPS; step++)
+        record.answer.results[step] = step < (int)failed    ? DOCTOR_FINE
+                                      : step == (int)failed ? DOCTOR_FAILED
+                                                            : DOCTOR_NOT_TRIED;
     return record;
 }
 
@@ -64,23 +73,23 @@ static void assert_rule(const struct doctor_record *record, const char *rule)
 TEST(a_cause_comes_before_its_consequences)
 {
     struct doctor_record record = unhealthy();
-    record.http.status = 401;
+    record.answer.status = 401;
     assert_rule(&record, "http.unauthorized");
-    snprintf(record.settings.header_fault, DOCTOR_TEXT, "OTEL_EXPORTER_OTLP_HEADERS: entry 1");
+    snprintf(record.faults.headers, DOCTOR_TEXT, "OTEL_EXPORTER_OTLP_HEADERS: entry 1");
     assert_rule(&record, "settings.header");
-    record.connect.result = DOCTOR_FAILED;
-    record.connect.error = ECONNREFUSED;
+    record.answer.results[DOCTOR_CONNECT] = DOCTOR_FAILED;
+    record.answer.connect_error = ECONNREFUSED;
     assert_rule(&record, "connect.refused");
-    snprintf(record.settings.export_fault, DOCTOR_TEXT, "OTEL_EXPORTER_OTLP_PROTOCOL=\"x\"");
+    snprintf(record.faults.exporting, DOCTOR_TEXT, "OTEL_EXPORTER_OTLP_PROTOCOL=\"x\"");
     assert_rule(&record, "settings.export");
-    snprintf(record.settings.disabled_by, DOCTOR_TEXT, "OTEL_SDK_DISABLED=true");
+    snprintf(record.faults.disabled_by, DOCTOR_TEXT, "OTEL_SDK_DISABLED=true");
     assert_rule(&record, "settings.disabled");
 }
 
 TEST(what_the_exporter_got_through_is_no_obstacle)
 {
     struct doctor_record record = unhealthy();
-    record.http.status = 503;
+    record.answer.status = 503;
     assert_rule(&record, "http.unavailable");
 
     record.span.result = DOCTOR_FINE;
@@ -98,30 +107,36 @@ TEST(ways_that_end_before_the_receiver)
                  {"", ETIMEDOUT, "connect.silent"},
                  {"", ENETUNREACH, "connect.failed"},
                  {"", EHOSTUNREACH, "connect.failed"},
-                 {"/run/otel.sock", ENOENT, "connect.socket_missing"},
-                 {"/run/otel.sock", EACCES, "connect.socket_denied"},
-                 {"/run/otel.sock", ECONNREFUSED, "connect.socket_dead"}};
+                 {"", 0, "connect.failed"},
+                 {"/run/otel.sock", ENOENT, "connect.socket"},
+                 {"/run/otel.sock", EACCES, "connect.socket"},
+                 {"/run/otel.sock", ECONNREFUSED, "connect.socket"}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct doctor_record record = unhealthy();
+        struct doctor_record record = failed_at(DOCTOR_CONNECT);
         snprintf(record.target.unix_path, sizeof record.target.unix_path, "%s", cases[i].socket);
-        record.connect.result = DOCTOR_FAILED;
-        record.connect.error = cases[i].error;
+        record.answer.connect_error = cases[i].error;
         assert_rule(&record, cases[i].rule);
     }
-    struct doctor_record record = unhealthy();
-    record.name.result = DOCTOR_FAILED;
+    struct doctor_record record = failed_at(DOCTOR_CONNECT);
+    record.answer.timed_out = true;
+    assert_rule(&record, "connect.silent");
+    record = failed_at(DOCTOR_NAME);
     assert_rule(&record, "name.unknown");
-    record.name.no_server = true;
-    assert_rule(&record, "name.server");
+    record.answer.timed_out = true;
+    assert_rule(&record, "name.unknown");
     snprintf(record.target.proxy, DOCTOR_TEXT, "http://proxy:3128");
-    assert_rule(&record, "proxy.name");
+    assert_rule(&record, "proxy.connect");
+    record = failed_at(DOCTOR_HTTP);
+    record.answer.stops_at_proxy = true;
+    assert_rule(&record, "proxy.refused");
+    record.answer.proxy_status = 407;
+    assert_rule(&record, "proxy.password");
 }
 
 TEST(an_endpoint_that_nobody_has_set_is_to_be_set)
 {
-    struct doctor_record record = unhealthy();
-    record.connect.result = DOCTOR_FAILED;
-    record.connect.error = ECONNREFUSED;
+    struct doctor_record record = failed_at(DOCTOR_CONNECT);
+    record.answer.connect_error = ECONNREFUSED;
     record.target.url_is_default = true;
 
     assert_diagnosis(&record, "connect.refused",
@@ -129,37 +144,50 @@ TEST(an_endpoint_that_nobody_has_set_is_to_be_set)
                      "receiver there, or set OTEL_EXPORTER_OTLP_ENDPOINT.");
 }
 
+/* What OpenSSL 1.1 and 3 say, and libcurl of a name. */
 TEST(every_problem_of_tls_has_a_sentence)
 {
-    static const char *const rules[] = {
-        [DOCTOR_TLS_UNKNOWN_CA] = "tls.unknown_ca",
-        [DOCTOR_TLS_SELF_SIGNED] = "tls.self_signed",
-        [DOCTOR_TLS_EXPIRED] = "tls.expired",
-        [DOCTOR_TLS_NOT_YET_VALID] = "tls.not_yet_valid",
-        [DOCTOR_TLS_WRONG_HOST] = "tls.wrong_host",
-        [DOCTOR_TLS_VERSION] = "tls.version",
-        [DOCTOR_TLS_WANTS_CERTIFICATE] = "tls.wants_certificate",
-        [DOCTOR_TLS_REFUSES_CERTIFICATE] = "tls.refuses_certificate",
-        [DOCTOR_TLS_NOT_TLS] = "tls.not_tls",
-        [DOCTOR_TLS_NO_HTTP1] = "speech.grpc_port",
-        [DOCTOR_TLS_FILES] = "tls.files",
-        [DOCTOR_TLS_OTHER] = "tls.failed",
+    static const struct {
+        const char *problem, *rule;
+    } cases[] = {
+        {"unable to get local issuer certificate", "tls.unknown_ca"},
+        {"unable to get issuer certificate", "tls.unknown_ca"},
+        {"unable to verify the first certificate", "tls.unknown_ca"},
+        {"self signed certificate in certificate chain", "tls.unknown_ca"},
+        {"self-signed certificate in certificate chain", "tls.unknown_ca"},
+        {"certificate signature failure", "tls.unknown_ca"},
+        {"self signed certificate", "tls.self_signed"},
+        {"self-signed certificate", "tls.self_signed"},
+        {"certificate has expired", "tls.expired"},
+        {"certificate is not yet valid", "tls.not_yet_valid"},
+        {"no alternative certificate subject name matches target host name 'a'", "tls.wrong_host"},
+        {"certificate subject name 'b' does not match target host name 'a'", "tls.wrong_host"},
+        {"error:0A00042E:SSL routines::tlsv1 alert protocol version", "tls.version"},
+        {"error:0A000102:SSL routines::unsupported protocol", "tls.version"},
+        {"error:0A0000BF:SSL routines::no protocols available", "tls.version"},
+        {"error:0A00010B:SSL routines::wrong version number", "tls.failed"},
     };
-    for (int problem = DOCTOR_TLS_UNKNOWN_CA; problem <= DOCTOR_TLS_OTHER; problem++) {
-        struct doctor_record record = unhealthy();
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct doctor_record record = failed_at(DOCTOR_TLS);
         record.target.is_tls = true;
-        record.http.result = DOCTOR_FAILED;
-        record.tls.result = DOCTOR_FAILED;
-        record.tls.problem = (enum doctor_tls_problem)problem;
-        assert_rule(&record, rules[problem]);
+        snprintf(record.answer.problem, sizeof record.answer.problem, "%s", cases[i].problem);
+        assert_rule(&record, cases[i].rule);
     }
+    struct doctor_record record = failed_at(DOCTOR_TLS);
+    record.target.is_tls = true;
+    record.answer.wants_certificate = true;
+    assert_rule(&record, "tls.wants_certificate");
+    record.target.has_certificate = true;
+    assert_rule(&record, "tls.refuses_certificate");
+    record.answer.is_tls_file = true;
+    assert_rule(&record, "tls.file");
 }
 
 TEST(every_status_has_a_sentence)
 {
     for (int status = 300; status < 600; status++) {
         struct doctor_record record = unhealthy();
-        record.http.status = status;
+        record.answer.status = status;
         struct doctor_diagnosis diagnosis;
         doctor_diagnose(&record, &diagnosis);
         char number[32];
@@ -178,38 +206,33 @@ TEST(every_status_of_grpc_has_a_sentence)
     for (int status = 1; status <= 16; status++) {
         struct doctor_record record = unhealthy();
         record.target.protocol = OTEL_OTLP_GRPC;
-        snprintf(record.http.version, sizeof record.http.version, "2");
-        record.otlp.grpc_status = status;
+        record.answer.grpc_status = status;
         assert_rule(&record, known[status] != NULL ? known[status] : "grpc.failed");
     }
 }
 
-TEST(ports_of_other_protocols)
+TEST(ways_that_work_instead)
 {
-    struct doctor_record record = unhealthy();
-    record.http = (struct doctor_http){.result = DOCTOR_FAILED, .speech = DOCTOR_SPEECH_HTTP2};
-    assert_rule(&record, "speech.grpc_port");
-    record.http.speech = DOCTOR_SPEECH_TLS;
-    assert_rule(&record, "speech.wants_tls");
-    record.http.speech = DOCTOR_SPEECH_HTTP2_IN_TLS;
-    assert_rule(&record, "speech.wants_tls");
-    record.target.is_tls = true;
-    record.tls.result = DOCTOR_FINE;
-    assert_rule(&record, "speech.grpc_port");
-    record.target.is_tls = false;
-    record.http.speech = DOCTOR_SPEECH_UNKNOWN;
-    assert_rule(&record, "http.none");
-    record.http.timed_out = true;
+    static const char *const rules[] = {[DOCTOR_INSTEAD_NOTHING] = "http.none",
+                                        [DOCTOR_INSTEAD_TLS] = "speech.wants_tls",
+                                        [DOCTOR_INSTEAD_PLAIN] = "tls.plain",
+                                        [DOCTOR_INSTEAD_GRPC] = "speech.grpc_port",
+                                        [DOCTOR_INSTEAD_HTTP] = "speech.http_port"};
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        struct doctor_record record = failed_at(DOCTOR_HTTP);
+        record.instead = (enum doctor_instead)i;
+        assert_rule(&record, rules[i]);
+    }
+    struct doctor_record record = failed_at(DOCTOR_HTTP);
+    record.answer.timed_out = true;
     assert_rule(&record, "http.silent");
-    record.http = (struct doctor_http){.result = DOCTOR_FAILED, .speech = DOCTOR_SPEECH_HTTP1};
-    record.target.protocol = OTEL_OTLP_GRPC;
-    assert_rule(&record, "speech.http_port");
-    record.target.is_tls = true;
-    record.tls.result = DOCTOR_FAILED;
-    assert_rule(&record, "tls.plain");
-    record.tls.result = DOCTOR_FINE;
-    record.http = (struct doctor_http){.result = DOCTOR_FINE, .status = 404, .version = "2"};
-    assert_rule(&record, "speech.http_port");
+    record = failed_at(DOCTOR_CONNECT);
+    record.instead = DOCTOR_INSTEAD_PORT;
+    assert_rule(&record, "connect.other_port");
+    record = unhealthy();
+    record.answer.status = 404;
+    record.instead = DOCTOR_INSTEAD_PATH;
+    assert_rule(&record, "http.path_elsewhere");
 }
 
 TEST(a_sentence_that_is_too_long_is_cut)
@@ -217,7 +240,7 @@ TEST(a_sentence_that_is_too_long_is_cut)
     struct doctor_record record = unhealthy();
     memset(record.span.words, 'w', sizeof record.span.words - 1);
     memset(record.target.url, 'u', sizeof record.target.url - 1);
-    record.otlp.result = DOCTOR_FINE;
+    record.answer.results[DOCTOR_OTLP] = DOCTOR_FINE;
     memset(record.span.counters, 'c', sizeof record.span.counters - 1);
     struct doctor_diagnosis diagnosis;
 
@@ -227,7 +250,7 @@ TEST(a_sentence_that_is_too_long_is_cut)
     assert_true(strlen(diagnosis.sentence) < sizeof diagnosis.sentence);
 }
 
-/* ---- slips of the pen ----------------------------------------------------------------- */
+/* ---- typing errors -------------------------------------------------------------------- */
 
 TEST(distances)
 {
@@ -240,22 +263,22 @@ TEST(distances)
     assert_int_equal(doctor_distance("kitten", "sitting"), 3);
 }
 
-static const char *slip(const char *name)
+static const char *typo(const char *name)
 {
-    return doctor_slip(name, strlen(name));
+    return doctor_typo(name, strlen(name));
 }
 
 TEST(names_that_are_nearly_ours)
 {
-    assert_string_equal(slip("OTEL_EXPORTER_OTLP_ENPOINT"), "OTEL_EXPORTER_OTLP_ENDPOINT");
-    assert_string_equal(slip("OTEL_EXPORTER_OTLP_HEADER"), "OTEL_EXPORTER_OTLP_HEADERS");
-    assert_string_equal(slip("OTEL_EXPORTER_OTLP_TRACE_ENDPOINT"),
+    assert_string_equal(typo("OTEL_EXPORTER_OTLP_ENPOINT"), "OTEL_EXPORTER_OTLP_ENDPOINT");
+    assert_string_equal(typo("OTEL_EXPORTER_OTLP_HEADER"), "OTEL_EXPORTER_OTLP_HEADERS");
+    assert_string_equal(typo("OTEL_EXPORTER_OTLP_TRACE_ENDPOINT"),
                         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT");
-    assert_string_equal(slip("OTEL_TRACE_SAMPLER"), "OTEL_TRACES_SAMPLER");
-    assert_string_equal(slip("otel_service_name"), "OTEL_SERVICE_NAME");
-    assert_string_equal(slip("OTLE_SERVICE_NAME"), "OTEL_SERVICE_NAME");
-    assert_string_equal(slip("OTEL_EXPORTER_ENDPOINT"), "OTEL_EXPORTER_OTLP_ENDPOINT");
-    assert_string_equal(slip("OTEL_OTLP_ENDPOINT"), "OTEL_EXPORTER_OTLP_ENDPOINT");
+    assert_string_equal(typo("OTEL_TRACE_SAMPLER"), "OTEL_TRACES_SAMPLER");
+    assert_string_equal(typo("otel_service_name"), "OTEL_SERVICE_NAME");
+    assert_string_equal(typo("OTLE_SERVICE_NAME"), "OTEL_SERVICE_NAME");
+    assert_string_equal(typo("OTEL_EXPORTER_ENDPOINT"), "OTEL_EXPORTER_OTLP_ENDPOINT");
+    assert_string_equal(typo("OTEL_OTLP_ENDPOINT"), "OTEL_EXPORTER_OTLP_ENDPOINT");
 }
 
 TEST(names_that_are_right_or_none_of_ours)
@@ -275,36 +298,11 @@ TEST(names_that_are_right_or_none_of_ours)
         "OTEL_SOMETHING_ELSE_ALTOGETHER",
         "O234567890123456789012345678901234567890123456789012345678901234567890123456789012345678"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        assert_null(slip(names[i]));
-    assert_null(doctor_slip("OTEL_SERVICE_NAMES=x", 17));
+        assert_null(typo(names[i]));
+    assert_null(doctor_typo("OTEL_SERVICE_NAMES=x", 17));
 }
 
-/* ---- secrets -------------------------------------------------------------------------- */
-
-TEST(pages_become_one_line)
-{
-    char out[32];
-    assert_string_equal(doctor_one_line(" a\r\n\tb \n", 8, out, sizeof out), "a b");
-    assert_string_equal(doctor_one_line("", 0, out, sizeof out), "");
-}
-
-/* ---- protocols and ways --------------------------------------------------------------- */
-
-static enum doctor_speech speech_of(const char *bytes, size_t length)
-{
-    return doctor_speech_of((const unsigned char *)bytes, length);
-}
-
-TEST(protocols_are_known_by_their_first_bytes)
-{
-    assert_int_equal(speech_of("HTTP/1.1 400 Bad", 16), DOCTOR_SPEECH_HTTP1);
-    assert_int_equal(speech_of("\x15\x03\x01\0\2\2\x46", 7), DOCTOR_SPEECH_TLS);
-    assert_int_equal(speech_of("\x16\x03\x03\0\x40", 5), DOCTOR_SPEECH_TLS);
-    assert_int_equal(speech_of("\0\0\6\4\0\0\0\0\0\0\5\0\0\x40\0", 15), DOCTOR_SPEECH_HTTP2);
-    assert_int_equal(speech_of("\0\0\6\4\0\0\0\0", 8), DOCTOR_SPEECH_UNKNOWN);
-    assert_int_equal(speech_of("SSH-2.0-OpenSSH", 15), DOCTOR_SPEECH_UNKNOWN);
-    assert_int_equal(speech_of("", 0), DOCTOR_SPEECH_UNKNOWN);
-}
+/* ---- proxies -------------------------------------------------------------------------- */
 
 TEST(hosts_that_need_no_proxy)
 {
@@ -315,20 +313,5 @@ TEST(hosts_that_need_no_proxy)
     assert_false(doctor_skips_proxy("notexample.com", "example.com"));
     assert_false(doctor_skips_proxy("example.com", "a.example.com"));
     assert_false(doctor_skips_proxy("host", ""));
-}
-
-static void assert_hint(const char *given, const char *hint)
-{
-    char out[DOCTOR_TEXT];
-    assert_string_equal(doctor_url_hint(given, out, sizeof out), hint);
-}
-
-TEST(what_stands_in_place_of_a_url)
-{
-    assert_hint("collector:4318", "write http://collector:4318 or https://collector:4318");
-    assert_hint("\"http://collector:4318\"", "take the blanks and quotation marks out of it");
-    assert_hint("grpc://collector:4317",
-                "write http:// in front, and say grpc in OTEL_EXPORTER_OTLP_PROTOCOL");
-    assert_hint("unix:relative", "write unix:///path, with the whole path of the socket");
-    assert_hint("ftp://h", "write it as http://HOST:PORT or https://HOST:PORT");
+    assert_true(doctor_skips_proxy("[::1]", "::1"));
 }

@@ -2,41 +2,34 @@
 /* tools/doctor/connection/doctor_route.h - where requests go and what they need: everything that
  * the exporter would use, secrets among it, so it is never shown; doctor_target has what can be.
  *
- * One thread, before anything is sent. Owns its texts; reads the environment for proxies. */
+ * One thread, before anything is sent. Reads the environment for proxies. */
 #ifndef DOCTOR_ROUTE_H
 #define DOCTOR_ROUTE_H
 
-#include "exporters/otlp/otlp_options.h"
 #include "exporters/start_otlp.h"
-#include "tools/doctor/settings/doctor_files.h"
-#include "tools/doctor/settings/doctor_settings.h"
+#include "tools/doctor/doctor_findings.h"
 
 struct doctor_route {
-    struct oteli_options options; /* as the exporter takes them */
-    bool is_ready;                /* options are there */
+    otel_otlp_options given; /* as the exporter takes them, with their defaults */
+    bool is_ready;           /* they can be used */
     bool has_otlp;
-    struct oteli_start_otlp otlp; /* what the settings mean; its texts are used by the options */
-    const char *proxy;            /* of the environment, borrowed; "": none */
-    const char *no_proxy;
+    struct oteli_start_otlp otlp; /* of the environment: has the texts of the options */
 };
 
-/* The way that the settings of the environment say. What is wrong with it goes into
- * record->settings, and then there is no way: is_ready is false. False: no memory. */
-bool doctor_route_from_settings(struct doctor_route *route, const struct doctor_settings *settings,
-                                struct doctor_record *record);
+/* The route that the settings of the environment say; `endpoint` is that of the command line, or
+ * NULL. The configuration stays until doctor_route_fini. False: no memory. */
+bool doctor_route_from_settings(struct doctor_route *route, const struct oteli_config *config,
+                                const char *endpoint, struct doctor_record *record);
 
 /* Take options whose texts stay, and describe them in record->target, but for the names of the
- * settings that they come from. What is wrong, with the files too, goes into record->settings.
- * False: no memory. */
+ * settings that they come from. Where they cannot be used, record->faults says why, and is_ready
+ * is false. False: no memory. */
 bool doctor_route_take(struct doctor_route *route, const otel_otlp_options *given,
-                       const struct doctor_tls_files *files, struct doctor_record *record);
+                       struct doctor_record *record);
 
 void doctor_route_fini(struct doctor_route *route);
 
 /* Whether a list of hosts, as in no_proxy, has this one. */
 bool doctor_skips_proxy(const char *host, const char *no_proxy);
-
-/* What should stand where `given` is no URL, as the end of a sentence. */
-const char *doctor_url_hint(const char *given, char *out, size_t size);
 
 #endif

@@ -29,14 +29,14 @@ void doctor_span_send(unsigned timeout_ms, struct doctor_record *record)
     otel_span_set_string(span, "otel_doctor.endpoint", record->target.url);
     otel_span_end(span);
 
-    doctor_log_forget();
+    const size_t lines = doctor_log_count();
     const int64_t patience_ms = (int64_t)timeout_ms + 1000;
     const otel_status flushed = otel_flush(patience_ms);
     const otel_status ended = otel_shutdown(patience_ms);
     seen->stats.size = sizeof seen->stats;
     otel_stats_read(0, &seen->stats);
     otel_stats_describe(&seen->stats, seen->counters, sizeof seen->counters);
-    snprintf(seen->words, sizeof seen->words, "%s", doctor_log_last());
+    snprintf(seen->words, sizeof seen->words, "%s", doctor_log_after(lines));
     const bool is_accepted = flushed == OTEL_OK && ended == OTEL_OK && seen->stats.delivered == 1;
     seen->result = is_accepted ? DOCTOR_FINE : DOCTOR_FAILED;
 }

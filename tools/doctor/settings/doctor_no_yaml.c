@@ -5,12 +5,11 @@
 
 #include <stdio.h>
 
-struct doctor_yaml *doctor_yaml_load(const char *path, struct doctor_settings *settings,
-                                     struct doctor_route *route, struct doctor_record *record)
+struct doctor_yaml *doctor_yaml_load(const char *path, struct doctor_route *route,
+                                     struct doctor_record *record)
 {
-    (void)settings;
     (void)route;
-    snprintf(record->settings.file_fault, sizeof record->settings.file_fault,
+    snprintf(record->faults.file, sizeof record->faults.file,
              "%.300s needs the library otel-config, which this build of otel-c does not have",
              path);
     return NULL;

@@ -61,7 +61,7 @@ static bool lacks_one_word(const char *name, const char *variable)
            strcmp(variable + same + gap, name + same) == 0;
 }
 
-const char *doctor_slip(const char *name, size_t length)
+const char *doctor_typo(const char *name, size_t length)
 {
     char own[LONGEST + 1];
     if (length < 8 || length >= sizeof own || oteli_to_lower(name[0]) != 'o')

@@ -9,10 +9,10 @@
 
 struct doctor_yaml;
 
-/* Read a file: its values become lines of `settings`, its first OTLP exporter the route, and what
- * is wrong goes into record->settings. NULL: no memory, or the file cannot be used. */
-struct doctor_yaml *doctor_yaml_load(const char *path, struct doctor_settings *settings,
-                                     struct doctor_route *route, struct doctor_record *record);
+/* Read a file: its first OTLP exporter becomes the route, and what is wrong goes into
+ * record->faults. NULL: no memory, or the file cannot be used. */
+struct doctor_yaml *doctor_yaml_load(const char *path, struct doctor_route *route,
+                                     struct doctor_record *record);
 void doctor_yaml_free(struct doctor_yaml *yaml);
 
 /* As doctor_span_start: the SDK of the file, with that exporter alone and every span recorded. */
