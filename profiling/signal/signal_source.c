@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profiling/signal/signal_source.c - see signal_source.h and, for the parts, sample_buffer.h,
- * stack_bounds.h, frame_walk.h and thread_timers.h.
+ * frame_walk.h and thread_timers.h.
  *
  * The handler runs on any thread at any moment, so it takes no lock, allocates nothing, and reads
  * nothing but the session that is published, its own stack, and what its thread publishes. Who
@@ -20,7 +20,6 @@
 #include "common/text/error_text.h"
 #include "profiling/sample_buffer.h"
 #include "profiling/signal/thread_timers.h"
-#include "profiling/unwind/stack_bounds.h"
 #include "profiling/unwind/unwind_scratch.h"
 
 #include <errno.h>
@@ -48,7 +47,7 @@ enum {
     MOST_WORDS = HEAD_WORDS + OTELI_FRAMES_MAX
 };
 
-/* Looking for threads and stacks takes one part in LOOK_SHARE of a processor, and while threads
+/* Looking for threads takes one part in LOOK_SHARE of a processor, and while threads
  * come one in BUSY_SHARE, unless that would mean to look more seldom than once in LONGEST_PAUSE_MS.
  * Threads come until BUSY_LOOKS looks, one after the other, have found none. */
 enum {
@@ -60,13 +59,13 @@ enum {
     LAST_WAITS = 200,
     LAST_WAIT_NS = 100000,
     LIBC_SIGNAL_LAST = 33,
+    STACK_BYTES = 8 << 20, /* how far above the stack pointer callers are looked for */
     LEAST_SLOTS = 6
 };
 
 struct session {
     struct oteli_sample_buffer buffer;
     struct oteli_unwind_scratch scratch;
-    struct oteli_stack_bounds bounds;
     struct oteli_thread_timers timers;
     uint64_t next_look_ns;
     uint64_t armed_before;
@@ -133,7 +132,7 @@ static void record(struct session *session, const siginfo_t *info, const void *c
         oteli_add_full_64(&session->buffer.lost, 1);
         return;
     }
-    oteli_stack_view_begin(&slot->view, at.sp, oteli_stack_bounds_find(&session->bounds, at.sp));
+    oteli_stack_view_begin(&slot->view, at.sp, at.sp + STACK_BYTES);
     slot->frames[0] = at.pc;
     const size_t callers =
         oteli_frame_walk(&at, &slot->view, OTELI_FRAMES_MAX - 1, slot->frames + 1);
@@ -227,21 +226,16 @@ static void give_signal_back(int signal_number)
 static void free_session(struct session *session)
 {
     oteli_thread_timers_fini(&session->timers);
-    oteli_stack_bounds_fini(&session->bounds);
     oteli_unwind_scratch_fini(&session->scratch);
     oteli_sample_buffer_fini(&session->buffer);
     free(session);
 }
 
-/* The threads that are new, and stacks that handlers have asked for. */
+/* The threads that are new. */
 static int look_around(struct session *session)
 {
     const uint64_t start_ns = oteli_thread_time_ns();
     const int error = oteli_thread_timers_scan(&session->timers);
-    if (is_no_handler_inside())
-        oteli_stack_bounds_settle(&session->bounds);
-    if (session->bounds.table == NULL || oteli_stack_bounds_is_stale(&session->bounds))
-        (void)oteli_stack_bounds_read(&session->bounds);
     const bool has_new = session->timers.armed != session->armed_before;
     session->armed_before = session->timers.armed;
     if (has_new)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/frame_walk_test.c - specification of profiling/unwind/frame_walk.h and
- * stack_bounds.h: what a signal handler may read of a stack, and what it finds there. */
+/* tests/unit/profiling/frame_walk_test.c - specification of profiling/unwind/frame_walk.h: what a
+ * signal handler may read of a stack, and what it finds there. */
 #include "profiling/unwind/frame_walk.h"
-#include "profiling/unwind/stack_bounds.h"
 #include "tests/support/unit.h"
 
 #include <stdlib.h>
@@ -198,37 +197,4 @@ TEST(the_page_that_the_stack_pointer_is_in_is_read_without_the_kernel)
     assert_int_equal(walk(0, address_of(10), WORDS), 3); /* it may be the end of one below */
     assert_int_equal(copies, 2);
     stack = usual;
-}
-
-TEST(knows_how_far_stacks_reach)
-{
-    struct oteli_stack_bounds bounds = {0};
-    const uint64_t here = (uint64_t)(uintptr_t)&bounds;
-    assert_true(oteli_stack_bounds_find(&bounds, here) == 0);
-    assert_true(oteli_stack_bounds_is_stale(&bounds));
-    assert_true(oteli_stack_bounds_read(&bounds));
-    assert_false(oteli_stack_bounds_is_stale(&bounds));
-
-    assert_true(oteli_stack_bounds_find(&bounds, here) > here);
-    assert_true(oteli_stack_bounds_find(&bounds, here - (256 << 10)) > here); /* not used yet */
-    const uint64_t high = oteli_stack_bounds_find(&bounds, address_of(0));
-    assert_true(high >= address_of(WORDS) && high <= address_of(WORDS));
-    assert_true(oteli_stack_bounds_find(&bounds, address_of(WORDS)) == 0);
-    assert_true(oteli_stack_bounds_find(&bounds, 8) == 0);
-    assert_true(oteli_stack_bounds_find(&bounds, UINT64_MAX) == 0);
-    assert_true(oteli_stack_bounds_is_stale(&bounds));
-    oteli_stack_bounds_fini(&bounds);
-}
-
-TEST(an_old_table_stays_until_nobody_can_be_looking_at_it)
-{
-    struct oteli_stack_bounds bounds = {0};
-    assert_true(oteli_stack_bounds_read(&bounds));
-    const struct oteli_stack_table *first = bounds.table;
-    assert_true(oteli_stack_bounds_read(&bounds));
-    assert_ptr_equal(bounds.retired, first);
-    assert_false(oteli_stack_bounds_read(&bounds));
-    oteli_stack_bounds_settle(&bounds);
-    assert_true(oteli_stack_bounds_read(&bounds));
-    oteli_stack_bounds_fini(&bounds);
 }
