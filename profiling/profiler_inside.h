@@ -13,7 +13,8 @@
 
 #include "common/clock/time_units.h"
 #include "profiling/profile/profile_builder.h"
-#include "profiling/sample.h"
+#include "profiling/base/sample.h"
+#include "profiling/labels/resolve.h"
 
 #include <pthread.h>
 

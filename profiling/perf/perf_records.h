@@ -14,7 +14,7 @@
 #ifndef OTELI_PERF_RECORDS_H
 #define OTELI_PERF_RECORDS_H
 
-#include "profiling/sample.h"
+#include "profiling/base/sample.h"
 
 enum { OTELI_PERF_RECORD_MAX = 65536 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/perf/perf_source.c - oteli_perf_source of profiling/sample.h: samples from the kernel's
+/* profiling/perf/perf_source.c - oteli_perf_source of profiling/base/sample.h: samples from the kernel's
  * perf events: a ring for each processor, to which the events of all threads write that run on it.
  *
  *                    cpu 0     cpu 1
@@ -23,7 +23,7 @@
 #include "profiling/perf/perf_clock.h"
 #include "profiling/perf/perf_ring.h"
 #include "profiling/profiler_processors.h"
-#include "profiling/signal/thread_list.h"
+#include "profiling/base/thread_list.h"
 
 #include "common/base/atomic.h"
 #include "common/clock/clock.h"

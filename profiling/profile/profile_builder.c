@@ -9,7 +9,7 @@
 
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"
-#include "profiling/profile/interner.h"
+#include "profiling/base/interner.h"
 #include "profiling/profile/profile_labels.h"
 #include "profiling/symbols/mappings.h"
 #include "profiling/symbols/symbolizer.h"

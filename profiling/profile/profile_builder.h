@@ -9,7 +9,7 @@
 #define OTELI_PROFILE_BUILDER_H
 
 #include "profiling/profile/profile_model.h"
-#include "profiling/sample.h"
+#include "profiling/labels/resolve.h"
 
 struct oteli_profile_builder;
 

@@ -5,7 +5,7 @@
 
 #include "common/text/utf8.h"
 #include "profiling/profile/profile_model.h"
-#include "profiling/sample.h"
+#include "profiling/labels/resolve.h"
 
 #include <limits.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #define OTELI_PROFILE_LABELS_H
 
 #include "profiling/labels/labels.h"
-#include "profiling/profile/interner.h"
+#include "profiling/base/interner.h"
 
 /* Add a text, of which what is not UTF-8 is replaced. It has a NUL behind it. false: no room. */
 bool oteli_profile_string(struct oteli_interner *strings, const char *text, size_t length,

@@ -10,7 +10,7 @@
 #ifndef OTELI_PROTOBUF_WRITER_H
 #define OTELI_PROTOBUF_WRITER_H
 
-#include "profiling/profile/interner.h"
+#include "profiling/base/interner.h"
 
 /* All zero: empty, and without memory, which is the caller's to free. */
 struct oteli_protobuf_writer {

@@ -18,9 +18,9 @@
 #include "common/os/fork.h"
 #include "common/os/library.h"
 #include "common/text/error_text.h"
-#include "profiling/sample_buffer.h"
+#include "profiling/signal/sample_buffer.h"
 #include "profiling/signal/thread_timers.h"
-#include "profiling/unwind/unwind_scratch.h"
+#include "profiling/signal/unwind_scratch.h"
 
 #include <errno.h>
 #include <inttypes.h>

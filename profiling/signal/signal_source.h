@@ -11,7 +11,7 @@
 #ifndef OTELI_SIGNAL_SOURCE_H
 #define OTELI_SIGNAL_SOURCE_H
 
-#include "profiling/sample.h"
+#include "profiling/base/sample.h"
 
 /* Whether a signal can be used for this at all: it exists, is not libc's own, and stands for no
  * fault. */

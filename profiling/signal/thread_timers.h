@@ -12,7 +12,7 @@
 #define OTELI_THREAD_TIMERS_H
 
 #include "common/base/random.h"
-#include "profiling/signal/thread_list.h"
+#include "profiling/base/thread_list.h"
 
 #include <signal.h>
 #include <stddef.h>

@@ -6,7 +6,7 @@
  * process.executable.build_id.htlhash. */
 #include "profiling/symbols/elf_identity.h"
 
-#include "profiling/otlp/sha256.h"
+#include "profiling/symbols/sha256.h"
 #include "profiling/symbols/elf_read.h"
 
 #include <string.h>

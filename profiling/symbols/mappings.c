@@ -8,7 +8,7 @@
 
 #include "common/clock/clock.h"
 #include "common/os/loader_generation.h"
-#include "profiling/maps.h"
+#include "profiling/symbols/maps.h"
 
 #include <fcntl.h>
 #include <limits.h>

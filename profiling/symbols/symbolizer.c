@@ -6,7 +6,7 @@
 #include "common/clock/clock.h"
 #include "common/clock/thread_time.h"
 #include "common/log.h"
-#include "profiling/profile/interner.h"
+#include "profiling/base/interner.h"
 #include "profiling/symbols/elf_symbols.h"
 
 #include <limits.h>

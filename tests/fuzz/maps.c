@@ -3,7 +3,7 @@
  * files and as memory: anything may stand there. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profiling/maps.h"
+#include "profiling/symbols/maps.h"
 #include "profiling/symbols/elf_identity.h"
 
 #include <sys/mman.h>

@@ -76,7 +76,7 @@ door '\b(stdout|stderr)\b|\b(v?printf|puts|putchar|perror|psignal)[ ]*\(|\bSTD(O
     "messages go through common/log.h"
 door '\b(sigaction|signal|sigaltstack)[ ]*\(' 'profiling/signal/signal_source\.c' \
     "the program's signal handlers are its own, but for a signal that it has none for"
-door 'perf_event_open|perf_event_attr|\bprocess_vm_readv\b' 'profiling/(perf/perf_ring|unwind/leaf_return_address)\.c' \
+door 'perf_event_open|perf_event_attr|\bprocess_vm_readv\b' 'profiling/(perf/perf_ring|labels/leaf_return_address)\.c' \
     "the kernel's perf events are behind profiling/perf/perf_ring.c"
 door '\b(abort|exit|_exit|_Exit|quick_exit)[ ]*\(' 'sdk/ending\.c' \
     "a library does not end the program, but for one that only its own threads are left of"

@@ -5,8 +5,8 @@
  *
  * Where the kernel refuses, what is checked is that the refusal is said and nothing stays. */
 #include "common/base/atomic.h"
-#include "profiling/sample.h"
-#include "profiling/signal/thread_list.h"
+#include "profiling/base/sample.h"
+#include "profiling/base/thread_list.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
 

@@ -17,7 +17,8 @@
  * time with four times the samples; with it 20,000 samples of each kind, within a percentage point
  * or 3 sigma. */
 #include "common/base/atomic.h"
-#include "profiling/sample.h"
+#include "profiling/base/sample.h"
+#include "profiling/labels/resolve.h"
 #include "tests/support/oracle.h"
 #include "tests/support/process.h"
 #include "tests/support/split_work.h"

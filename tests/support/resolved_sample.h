@@ -5,7 +5,7 @@
 #ifndef OTELI_TESTS_RESOLVED_SAMPLE_H
 #define OTELI_TESTS_RESOLVED_SAMPLE_H
 
-#include "profiling/sample.h"
+#include "profiling/labels/resolve.h"
 
 struct made_sample {
     struct oteli_sample sample;

@@ -6,7 +6,7 @@
 #ifndef FLAME_TREE_H
 #define FLAME_TREE_H
 
-#include "profiling/profile/interner.h"
+#include "profiling/base/interner.h"
 #include "tools/flame/flame_names.h"
 #include "tools/flame/flame_pprof.h"
 

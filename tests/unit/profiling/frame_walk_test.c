@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/frame_walk_test.c - specification of profiling/unwind/frame_walk.h: what a
+/* tests/unit/profiling/frame_walk_test.c - specification of profiling/signal/frame_walk.h: what a
  * signal handler may read of a stack, and what it finds there. */
-#include "profiling/unwind/frame_walk.h"
+#include "profiling/signal/frame_walk.h"
 #include "tests/support/unit.h"
 
 #include <stdlib.h>

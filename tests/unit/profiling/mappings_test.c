@@ -5,7 +5,7 @@
 #include "profiling/symbols/mappings.h"
 
 #include "common/clock/clock.h"
-#include "profiling/maps.h"
+#include "profiling/symbols/maps.h"
 #include "profiling/symbols/symbolizer.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"

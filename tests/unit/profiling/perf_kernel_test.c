@@ -9,7 +9,7 @@
 #include "common/clock/clock.h"
 #include "profiling/perf/perf_ring.h"
 #include "profiling/profiler_processors.h"
-#include "profiling/signal/thread_list.h"
+#include "profiling/base/thread_list.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 

@@ -4,7 +4,7 @@
 #include "profiling/profile/profile_builder.h"
 
 #include "common/clock/clock.h"
-#include "profiling/profile/interner.h"
+#include "profiling/base/interner.h"
 #include "tests/support/leaks.h"
 #include "tests/support/resolved_sample.h"
 #include "tests/support/unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/unwind/frame_walk.h - the chain of frame pointers of the thread that a signal has
+/* profiling/signal/frame_walk.h - the chain of frame pointers of the thread that a signal has
  * interrupted.
  *
  *     sp ──────────── end of its page ────────────────────────── high

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/signal/thread_list.h - which threads the process has now.
+/* profiling/base/thread_list.h - which threads the process has now.
  *
  * Threads:  one thread at a time for a list. */
 #ifndef OTELI_THREAD_LIST_H

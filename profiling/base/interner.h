@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/profile/interner.h - a table without equal rows: what is added gets the index that its
+/* profiling/base/interner.h - a table without equal rows: what is added gets the index that its
  * equal has, or the next one.
  *
  * A row is a key, any number of elements of one size, and behind it `tail_size` bytes that do not

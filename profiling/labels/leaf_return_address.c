@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/unwind/leaf_return_address.c - is it an address behind a call to where the leaf is? The
+/* profiling/labels/leaf_return_address.c - is it an address behind a call to where the leaf is? The
  * profiler's thread. */
-#include "profiling/unwind/leaf_return_address.h"
+#include "profiling/labels/leaf_return_address.h"
 
 #if defined(__x86_64__)
 

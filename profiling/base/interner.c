@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/profile/interner.c - the contracts are in interner.h. One thread at a time; owns the
+/* profiling/base/interner.c - the contracts are in interner.h. One thread at a time; owns the
  * memory of its table. Slots are probed one after the other, and at most half of them are taken. */
-#include "profiling/profile/interner.h"
+#include "profiling/base/interner.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/sample_buffer.c - see sample_buffer.h. Owns the words. */
-#include "profiling/sample_buffer.h"
+/* profiling/signal/sample_buffer.c - see sample_buffer.h. Owns the words. */
+#include "profiling/signal/sample_buffer.h"
 
 #include <sys/mman.h>
 

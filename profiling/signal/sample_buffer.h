@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/sample_buffer.h - samples on their way from signal handlers to the profiler's thread: a
+/* profiling/signal/sample_buffer.h - samples on their way from signal handlers to the profiler's thread: a
  * bounded ring of 64-bit words, in which each sample takes as many as it needs.
  *
  *     0              tail          head

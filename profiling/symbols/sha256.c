@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/otlp/sha256.c - the contract is in sha256.h. Any thread; owns nothing. The names of the
+/* profiling/symbols/sha256.c - the contract is in sha256.h. Any thread; owns nothing. The names of the
  * variables are those of the standard. */
-#include "profiling/otlp/sha256.h"
+#include "profiling/symbols/sha256.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/unwind/leaf_return_address.h - the caller that a chain of frame pointers skips.
+/* profiling/labels/leaf_return_address.h - the caller that a chain of frame pointers skips.
  *
  * A function that has made no frame (a leaf that compilers give none, or the first instructions of
  * any) has its return address right at the stack pointer, and the chain goes on with its caller's
@@ -13,7 +13,7 @@
 #ifndef OTELI_LEAF_RETURN_ADDRESS_H
 #define OTELI_LEAF_RETURN_ADDRESS_H
 
-#include "profiling/sample.h"
+#include "profiling/base/sample.h"
 
 /* The return address that is missing between the leaf and the next frame; false: none is. Needs
  * bytes of the stack. Only on x86-64. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/unwind/unwind_scratch.c - see unwind_scratch.h. Owns the slots. */
-#include "profiling/unwind/unwind_scratch.h"
+/* profiling/signal/unwind_scratch.c - see unwind_scratch.h. Owns the slots. */
+#include "profiling/signal/unwind_scratch.h"
 
 #include "common/base/atomic.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/symbols/resolve.c - from a sample to its labels: which trampolines are on the stack,
+/* profiling/labels/resolve.c - from a sample to its labels: which trampolines are on the stack,
  * and what they stood for at that time. The profiler's thread.
  *
  * Nothing is guessed. A trampoline counts when its exact marker is on the chain of frames, or its
@@ -7,8 +7,8 @@
  * the outer ones say nothing either, because what they say may have been said otherwise further
  * in. */
 #include "profiling/labels/trampolines.h"
-#include "profiling/sample.h"
-#include "profiling/unwind/leaf_return_address.h"
+#include "profiling/labels/resolve.h"
+#include "profiling/labels/leaf_return_address.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/unwind/frame_walk.c - see frame_walk.h. In signal handlers of any thread.
+/* profiling/signal/frame_walk.c - see frame_walk.h. In signal handlers of any thread.
  *
  * A frame record is the same on both machines: {address of the caller's record, return address}. A
  * function that uses the frame pointer for something else leaves a number there that may be
  * anything, so a record counts only above the one before it and inside of the stack. */
-#include "profiling/unwind/frame_walk.h"
+#include "profiling/signal/frame_walk.h"
 
 #include <errno.h>
 #include <sys/syscall.h>

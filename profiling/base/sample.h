@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/sample.h - one sample, on its way from a source (perf_source.c, signal_source.c)
+/* profiling/base/sample.h - one sample, on its way from a source (perf_source.c, signal_source.c)
  * through its labels (resolve.c) into the profile of the interval (profile_builder.h).
  *
  * Threads:  the profiler's thread. */
 #ifndef OTELI_SAMPLE_H
 #define OTELI_SAMPLE_H
 
-#include "profiling/labels/labels.h"
-
 #include <otel/thread_context.h>
+#include <stddef.h>
 #include <sys/types.h>
 
-enum { OTELI_FRAMES_MAX = 127, OTELI_LABELS_NESTED = 8 };
+enum { OTELI_FRAMES_MAX = 127 };
 
 /* As a source gives it; valid during the call. */
 struct oteli_sample {
@@ -26,32 +25,6 @@ struct oteli_sample {
     bool has_context;       /* of the thread: */
     otel_thread_context_record context;
 };
-
-enum oteli_found {
-    OTELI_FOUND_BY_CHAIN,
-    OTELI_FOUND_BY_SCAN,
-    OTELI_FOUND_BY_THREAD,
-    OTELI_UNLABELLED,
-    OTELI_NO_HISTORY
-};
-
-/* What is known of a sample once its labels have been looked up. */
-struct oteli_resolved {
-    const struct oteli_sample *sample;
-    enum oteli_found found;
-    size_t depth; /* frames without what trampolines add, each trampoline unified */
-    uint64_t frames[OTELI_FRAMES_MAX];
-    bool has_span; /* the innermost */
-    uint8_t trace_id[16];
-    uint8_t span_id[8];
-    uint8_t root_id[8]; /* zero: not known */
-    size_t label_count; /* innermost first; of equal keys the first one counts */
-    struct oteli_label labels[OTELI_LABELS_NESTED];
-};
-
-/* Frames first, then (if there are bytes of the stack) the scan, then the thread's own context. A
- * span of the thread's context that is not the label's wins over it: it was entered further in. */
-void oteli_resolve(const struct oteli_sample *sample, struct oteli_resolved *resolved);
 
 /* Where samples come from. */
 struct oteli_source_options {

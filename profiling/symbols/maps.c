@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/maps.c - the contracts are in maps.h. Any thread; owns nothing. */
-#include "profiling/maps.h"
+/* profiling/symbols/maps.c - the contracts are in maps.h. Any thread; owns nothing. */
+#include "profiling/symbols/maps.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/unwind/unwind_scratch.h - where signal handlers put a stack that they walk: a handler's
+/* profiling/signal/unwind_scratch.h - where signal handlers put a stack that they walk: a handler's
  * own may be small. There are more than handlers run at a time; if none is free, the sample is
  * lost.
  *
@@ -7,8 +7,8 @@
 #ifndef OTELI_UNWIND_SCRATCH_H
 #define OTELI_UNWIND_SCRATCH_H
 
-#include "profiling/sample.h"
-#include "profiling/unwind/frame_walk.h"
+#include "profiling/base/sample.h"
+#include "profiling/signal/frame_walk.h"
 
 struct oteli_unwind_slot {
     struct oteli_stack_view view;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/maps.h - /proc/self/maps, line by line: proc_pid_maps(5).
+/* profiling/symbols/maps.h - /proc/self/maps, line by line: proc_pid_maps(5).
  *
  * Threads:  any; no state. */
 #ifndef OTELI_MAPS_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/signal/thread_list.c - the contracts are in thread_list.h. The profiler's thread. */
-#include "profiling/signal/thread_list.h"
+/* profiling/base/thread_list.c - the contracts are in thread_list.h. The profiler's thread. */
+#include "profiling/base/thread_list.h"
 
 #include <dirent.h>
 #include <errno.h>
