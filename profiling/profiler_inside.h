@@ -12,9 +12,9 @@
 #define OTELI_PROFILER_INSIDE_H
 
 #include "common/clock/time_units.h"
-#include "profiling/profile/profile_builder.h"
 #include "profiling/base/sample.h"
 #include "profiling/labels/resolve.h"
+#include "profiling/profile/profile_builder.h"
 
 #include <pthread.h>
 

@@ -6,9 +6,9 @@
  * whole record in the bytes of the stack; and where it is not known what an inner one stood for,
  * the outer ones say nothing either, because what they say may have been said otherwise further
  * in. */
-#include "profiling/labels/trampolines.h"
 #include "profiling/labels/resolve.h"
 #include "profiling/labels/leaf_return_address.h"
+#include "profiling/labels/trampolines.h"
 
 #include <string.h>
 

@@ -4,15 +4,18 @@
 #include "profiling/perf/perf_ring.h"
 
 #include "common/base/atomic.h"
+#include "common/clock/time_units.h"
 #include "common/os/descriptor.h"
 
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,6 +35,8 @@ static const uint64_t stack_pointer = 0; /* stacks are not copied */
 
 /* A quarter of it is enough for what is read 20 times a second at 99 Hz. */
 enum { RING_LEAST = 16 * 1024, STACK_MOST = 32 * 1024 };
+
+#define MONOTONIC "monotonic"
 
 /* After so many bytes the kernel would wake who polls, by an interrupt more of the sampled
  * thread. */
@@ -110,7 +115,7 @@ int oteli_perf_ring_map(struct oteli_perf_ring *ring, int event, uint64_t bytes)
     for (;; size /= 2) {
         void *mapping = mmap(NULL, page + size, PROT_READ | PROT_WRITE, MAP_SHARED, event, 0);
         if (mapping != MAP_FAILED) {
-            *ring = (struct oteli_perf_ring){event, mapping, size};
+            *ring = (struct oteli_perf_ring){.event = event, .page = mapping, .size = size};
             return 0;
         }
         if (errno != EPERM || size <= RING_LEAST || size == page)
@@ -149,19 +154,40 @@ void oteli_perf_ring_close(struct oteli_perf_ring *ring)
     *ring = (struct oteli_perf_ring){.event = -1};
 }
 
-bool oteli_perf_move(void *at, size_t used, size_t size)
+int oteli_perf_clock_offset(int64_t *offset_ns)
 {
-    void *before;
-    memcpy(&before, at, sizeof before);
-    void *moved = malloc(size);
-    if (moved == NULL)
-        return false;
-    if (used != 0)
-        memcpy(moved, before, used);
-    oteli_fence_before_stores();
-    memcpy(at, &moved, sizeof moved);
-    free(before);
-    return true;
+    char text[64];
+    struct stat own;
+    struct stat of_children;
+    *offset_ns = 0;
+    if (stat("/proc/self/ns/time", &own) != 0)
+        return 0; /* a kernel that has no such namespaces */
+    /* What can be read is the offset of the children's, which are in another one if the process has
+     * made that since it began. */
+    if (stat("/proc/self/ns/time_for_children", &of_children) != 0 ||
+        own.st_ino != of_children.st_ino)
+        return EOPNOTSUPP;
+    FILE *offsets = fopen("/proc/self/timens_offsets", "re");
+    if (offsets == NULL)
+        return errno;
+    const bool is_read = fgets(text, sizeof text, offsets) != NULL;
+    fclose(offsets);
+    if (!is_read || strncmp(text, MONOTONIC, sizeof MONOTONIC - 1) != 0)
+        return EOPNOTSUPP;
+    char *at = text + sizeof MONOTONIC - 1; /* seconds and nanoseconds, which are never negative */
+    const long long seconds = strtoll(at, &at, 10);
+    *offset_ns = seconds * (int64_t)OTELI_NS_PER_S + strtoll(at, &at, 10);
+    return 0;
+}
+
+void oteli_perf_online(char text[OTELI_PERF_ONLINE_BYTES])
+{
+    FILE *file = fopen("/sys/devices/system/cpu/online", "re");
+    const bool is_read = file != NULL && fgets(text, OTELI_PERF_ONLINE_BYTES, file) != NULL;
+    if (file != NULL)
+        fclose(file);
+    if (!is_read)
+        snprintf(text, OTELI_PERF_ONLINE_BYTES, "0-%ld", sysconf(_SC_NPROCESSORS_CONF) - 1);
 }
 
 size_t oteli_perf_budget(void)

@@ -8,8 +8,11 @@
 
 #include "profiling/perf/perf_records.h"
 
+enum { OTELI_PERF_ONLINE_BYTES = 4096 }; /* what the kernel gives of such a file */
+
 /* A ring, and the event whose it is. */
 struct oteli_perf_ring {
+    unsigned cpu;
     int event;
     void *page; /* the kernel's page, and behind it `size` bytes; NULL: none */
     uint64_t size;
@@ -22,7 +25,7 @@ int oteli_perf_open(const struct oteli_source_options *options, pid_t thread, in
 /* An event of the calling thread that never happens, to have a ring for others. */
 int oteli_perf_open_silent(int cpu);
 
-/* Give it a ring of so many bytes, or of less where that is refused. 0, or -errno. */
+/* Give an event a ring of so many bytes, or of less where that is refused. 0, or -errno. */
 int oteli_perf_ring_map(struct oteli_perf_ring *ring, int event, uint64_t bytes);
 
 /* Hand out what is in it, and make room. */
@@ -37,9 +40,14 @@ void oteli_perf_close(int event);
 /* What its samples have in them. */
 struct oteli_perf_format oteli_perf_format(const struct oteli_source_options *options);
 
-/* Move what is `used` of an array that a forked child may look at to memory of `size` bytes: at any
- * moment it is there whole. `at` is the address of a pointer of any type. False: no memory. */
-bool oteli_perf_move(void *at, size_t used, size_t size);
+/* Nanoseconds by which CLOCK_MONOTONIC is ahead here: the kernel stamps events with its own, and a
+ * container may have a time namespace, where another time is told. 0, or an errno; EOPNOTSUPP: it
+ * cannot be known. */
+int oteli_perf_clock_offset(int64_t *offset_ns);
+
+/* The processors that are on now, as the kernel writes them: "0-3,8,10-11". Where it does not say,
+ * as many as the C library knows, of which some may be off. */
+void oteli_perf_online(char text[OTELI_PERF_ONLINE_BYTES]);
 
 /* How many events a process may have before they take the descriptors that it needs itself. */
 size_t oteli_perf_budget(void);

@@ -20,10 +20,8 @@
  *
  * Threads:  the profiler's thread, which is not sampled.
  * Owns:     descriptors, CLOEXEC; mappings, which a forked child does not get. */
-#include "profiling/perf/perf_clock.h"
-#include "profiling/perf/perf_ring.h"
-#include "profiling/profiler_processors.h"
 #include "profiling/base/thread_list.h"
+#include "profiling/perf/perf_ring.h"
 
 #include "common/base/atomic.h"
 #include "common/clock/clock.h"
@@ -35,7 +33,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { LOOKS = 16, LOOK_NS = 1000 * 1000 * 1000 };
+enum { PROCESSORS_MOST = 8192, EVENTS_MOST = 1 << 20, LOOKS = 16, LOOK_NS = 1000 * 1000 * 1000 };
 
 /* An event of our making: of a thread, on the processor of a ring. */
 struct watched {
@@ -48,15 +46,16 @@ struct watched {
 struct perf_source {
     struct oteli_source_options options;
 
+    /* In memory that stays where it is: a forked child looks at it at any moment. */
     unsigned ring_count;
-    struct oteli_perf_ring *rings;
-    unsigned *cpus;      /* of each ring */
-    uint64_t least_ring; /* in bytes */
-    struct oteli_processors known;
-    uint64_t next_look_ns; /* which processors are on */
-    struct watched *watched;
     size_t watched_count;
-    size_t watched_room;
+    size_t watched_most;
+    struct watched *watched;
+    struct oteli_perf_ring rings[PROCESSORS_MOST];
+
+    bool is_known[PROCESSORS_MOST]; /* whether there is a ring, or it was refused */
+    uint64_t least_ring;            /* in bytes */
+    uint64_t next_look_ns;          /* which processors are on */
     size_t doubt_from;              /* from this one on some are doubtful */
     struct oteli_thread_list found; /* at the last look */
 
@@ -72,73 +71,54 @@ struct perf_source {
 /* Of one processor, without any event that writes to it. -ENODEV: it is off. */
 static int open_ring(struct perf_source *source, unsigned cpu)
 {
-    const size_t count = source->ring_count;
-    if (!oteli_perf_move(&source->rings, count * sizeof *source->rings,
-                         (count + 1) * sizeof *source->rings) ||
-        !oteli_perf_move(&source->cpus, count * sizeof *source->cpus,
-                         (count + 1) * sizeof *source->cpus))
-        return -ENOMEM;
+    struct oteli_perf_ring *ring = &source->rings[source->ring_count];
     const int event = oteli_perf_open_silent((int)cpu);
     if (event < 0)
         return event;
-    struct oteli_perf_ring *ring = &source->rings[source->ring_count];
     const int result = oteli_perf_ring_map(ring, event, source->options.ring_bytes);
     if (result != 0) {
         oteli_perf_close(event);
         return result;
     }
+    ring->cpu = cpu;
     if (source->ring_count == 0 || ring->size < source->least_ring)
         source->least_ring = ring->size;
-    source->cpus[source->ring_count++] = cpu;
+    oteli_fence_before_stores();
+    source->ring_count++;
     return 0;
 }
 
 /* For the processors that are on and have not been before. */
 static int open_rings(struct perf_source *source)
 {
-    struct oteli_processors online;
-    oteli_processors_online(&online);
-    for (unsigned cpu = 0; cpu < OTELI_PROCESSORS_MOST; cpu++) {
-        if (!oteli_processors_has(&online, cpu) || oteli_processors_has(&source->known, cpu))
-            continue;
-        const int result = open_ring(source, cpu);
-        if (result == -ENODEV)
-            continue;
-        oteli_processors_add(&source->known, cpu); /* what is refused is asked for once */
-        if (result != 0)
-            return result;
+    char online[OTELI_PERF_ONLINE_BYTES];
+    oteli_perf_online(online);
+    for (char *at = online; *at >= '0' && *at <= '9'; at += *at == ',') {
+        unsigned long cpu = strtoul(at, &at, 10);
+        const unsigned long last = *at == '-' ? strtoul(at + 1, &at, 10) : cpu;
+        for (; cpu <= last && cpu < PROCESSORS_MOST; cpu++) {
+            const int result = source->is_known[cpu] ? 0 : open_ring(source, (unsigned)cpu);
+            if (result == -ENODEV)
+                continue;
+            source->is_known[cpu] = true; /* what is refused is asked for once */
+            if (result != 0)
+                return result;
+        }
     }
     return 0;
-}
-
-static bool add_watched(struct perf_source *source, struct watched watched)
-{
-    const size_t count = source->watched_count;
-    if (count == source->watched_room) {
-        const size_t room = count == 0 ? 16 : 2 * count;
-        if (!oteli_perf_move(&source->watched, count * sizeof *source->watched,
-                             room * sizeof *source->watched))
-            return false;
-        source->watched_room = room;
-    }
-    source->watched[count] = watched;
-    oteli_fence_before_stores();
-    source->watched_count = count + 1;
-    return true;
 }
 
 /* Give a thread an event of a ring. 0, or -errno. */
 static int watch(struct perf_source *source, pid_t thread, unsigned ring, bool is_doubtful)
 {
-    int event = oteli_perf_open(&source->options, thread, (int)source->cpus[ring]);
+    int event = oteli_perf_open(&source->options, thread, (int)source->rings[ring].cpu);
     if (event == -ESRCH || event == -ENODEV)
         event = -1;
     else if (event < 0)
         return event;
-    if (!add_watched(source, (struct watched){thread, ring, event, is_doubtful})) {
-        oteli_perf_close(event);
-        return -ENOMEM;
-    }
+    source->watched[source->watched_count] = (struct watched){thread, ring, event, is_doubtful};
+    oteli_fence_before_stores();
+    source->watched_count++;
     if (event >= 0 && ioctl(event, PERF_EVENT_IOC_SET_OUTPUT, source->rings[ring].event) != 0)
         return -errno;
     return 0;
@@ -165,7 +145,7 @@ static int watch_found(struct perf_source *source, unsigned first, bool is_doubt
         for (unsigned ring = first; ring < source->ring_count; ring++) {
             if (is_watched(source, known, source->found.ids[i], ring))
                 continue;
-            if (source->watched_count + source->ring_count >= oteli_perf_budget())
+            if (source->watched_count + source->ring_count >= source->watched_most)
                 return -EMFILE;
             const int result = watch(source, source->found.ids[i], ring, is_doubtful);
             if (result != 0)
@@ -266,8 +246,6 @@ static void stop(void *state)
         oteli_perf_ring_close(&source->rings[i]);
     free(source->watched);
     oteli_thread_list_fini(&source->found);
-    free(source->rings);
-    free(source->cpus);
     free(source);
 }
 
@@ -288,6 +266,14 @@ static int start(const struct oteli_source_options *options, void **state)
     struct perf_source *source = calloc(1, sizeof *source);
     if (source == NULL)
         return ENOMEM;
+    source->watched_most = oteli_perf_budget();
+    if (source->watched_most > EVENTS_MOST)
+        source->watched_most = EVENTS_MOST;
+    source->watched = calloc(source->watched_most + 1, sizeof *source->watched);
+    if (source->watched == NULL) {
+        free(source);
+        return ENOMEM;
+    }
     source->options = *options;
     source->doubt_from = SIZE_MAX;
     source->reader.format = oteli_perf_format(options);

@@ -8,8 +8,8 @@
 #ifndef OTELI_PROFILE_BUILDER_H
 #define OTELI_PROFILE_BUILDER_H
 
-#include "profiling/profile/profile_model.h"
 #include "profiling/labels/resolve.h"
+#include "profiling/profile/profile_model.h"
 
 struct oteli_profile_builder;
 

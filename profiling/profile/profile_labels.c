@@ -4,8 +4,8 @@
 #include "profiling/profile/profile_labels.h"
 
 #include "common/text/utf8.h"
-#include "profiling/profile/profile_model.h"
 #include "profiling/labels/resolve.h"
+#include "profiling/profile/profile_model.h"
 
 #include <limits.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #ifndef OTELI_PROFILE_LABELS_H
 #define OTELI_PROFILE_LABELS_H
 
-#include "profiling/labels/labels.h"
 #include "profiling/base/interner.h"
+#include "profiling/labels/labels.h"
 
 /* Add a text, of which what is not UTF-8 is replaced. It has a NUL behind it. false: no room. */
 bool oteli_profile_string(struct oteli_interner *strings, const char *text, size_t length,

@@ -6,8 +6,8 @@
  * process.executable.build_id.htlhash. */
 #include "profiling/symbols/elf_identity.h"
 
-#include "profiling/symbols/sha256.h"
 #include "profiling/symbols/elf_read.h"
+#include "profiling/symbols/sha256.h"
 
 #include <string.h>
 #include <sys/stat.h>

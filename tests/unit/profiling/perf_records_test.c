@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/profiling/perf_records_test.c - specification of reading a ring of perf events: whole
- * samples and nothing else, whatever is in it and wherever it begins; and of lists of
- * processors. */
+ * samples and nothing else, wherever it begins. */
 #include "profiling/perf/perf_records.h"
-#include "profiling/profiler_processors.h"
 #include "tests/support/unit.h"
 
 #include <linux/perf_event.h>
@@ -216,12 +214,6 @@ TEST(a_ring_that_makes_no_sense_is_given_up)
         {0, UINT64_C(0x0004) << 48 | 9}, /* shorter than a header */
         {0, UINT64_C(0x0011) << 48 | 9}, /* not of whole words */
         {0, UINT64_C(0xFFF8) << 48 | 9}, /* longer than what is there */
-        {4, 11},                         /* frames up to behind the end */
-        {4, UINT64_MAX},
-        {10, 9}, /* bytes of the stack */
-        {10, 64},
-        {10, UINT64_MAX - 7},
-        {13, 17}, /* more of them valid than there are */
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         set_up(NULL);
@@ -235,42 +227,4 @@ TEST(a_ring_that_makes_no_sense_is_given_up)
     head = RING + 8; /* more than the ring holds */
     read_from(0);
     expect(0, 1, "");
-}
-
-/* --- processors --- */
-
-TEST(lists_are_numbers_and_ranges)
-{
-    static const struct {
-        const char *list;
-        const char *numbers; /* each of them, with a blank behind it */
-    } table[] = {{"0-3,8,62-65\n", "0 1 2 3 8 62 63 64 65 "}, {"8191", "8191 "}};
-    for (size_t i = 0; i < 2; i++) {
-        struct oteli_processors processors;
-        char found[128] = "";
-        assert_true(oteli_processors_parse(&processors, table[i].list));
-        for (unsigned number = 0; number < OTELI_PROCESSORS_MOST; number++)
-            if (oteli_processors_has(&processors, number))
-                snprintf(strchr(found, '\0'), 8, "%u ", number);
-        assert_string_equal(found, table[i].numbers);
-    }
-}
-
-TEST(all_else_is_no_list)
-{
-    const char *const others[] = {"",    "\n",   "x",      "-3",  "3-",  "3-x",
-                                  "5-3", "8192", "0-8192", "1;2", "1 2", "99999999999999999999"};
-    struct oteli_processors processors;
-    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
-        assert_false(oteli_processors_parse(&processors, others[i]));
-}
-
-TEST(one_is_on)
-{
-    struct oteli_processors processors;
-    unsigned found = 0;
-    oteli_processors_online(&processors);
-    for (unsigned number = 0; number < OTELI_PROCESSORS_MOST; number++)
-        found += oteli_processors_has(&processors, number);
-    assert_true(found >= 1);
 }

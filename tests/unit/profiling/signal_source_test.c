@@ -4,10 +4,10 @@
  * they have been sampled. */
 #include "common/base/atomic.h"
 #include "common/clock/clock.h"
+#include "profiling/signal/frame_walk.h"
 #include "profiling/signal/sample_buffer.h"
 #include "profiling/signal/signal_source.h"
 #include "profiling/signal/thread_timers.h"
-#include "profiling/signal/frame_walk.h"
 #include "tests/support/leaks.h"
 #include "tests/support/said.h"
 #include "tests/support/unit.h"
