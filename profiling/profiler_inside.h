@@ -66,9 +66,7 @@ struct otel_profiler {
     struct oteli_profile_builder *spare; /* has what is being exported, or nothing */
     otel_profiler_stats counted;
     struct oteli_resolved resolved;
-    uint64_t most_drain_ns;
-    uint64_t busy_drain_ns;
-    uint64_t drain_ns; /* from one to the next */
+    unsigned short_drains; /* to come, because samples or labels were lost */
     uint64_t next_drain_ns;
     uint64_t next_export_ns;
 };
@@ -77,13 +75,8 @@ struct otel_profiler {
 otel_status oteli_profiler_plan(const otel_profiler_options *options,
                                 struct oteli_profiler_plan *plan);
 
-/* From one drain to the next, at most, so that no ring is more than half full. */
-uint64_t oteli_profiler_drain_ns(const struct oteli_source_options *source,
-                                 otel_profiler_source kind);
-
-/* The same while there are samples. The signal source finds new threads when it is drained, and
- * what they have done until then is not seen. */
-uint64_t oteli_profiler_busy_drain_ns(uint64_t most_ns, otel_profiler_source kind);
+/* How long a ring takes to be half full, of deep stacks. */
+uint64_t oteli_profiler_half_full_ns(const struct oteli_source_options *source);
 
 /* Why a source is not to be had, in words; for errors of perf_event_open and of the signal
  * source. */

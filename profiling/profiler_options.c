@@ -12,43 +12,21 @@ enum {
     DEFAULT_HZ = 99,
     MOST_HZ = 10000,
     DEFAULT_EXPORT_MS = 10000,
-    SMALL_RING_KIB = 64,
-    LARGE_RING_KIB = 256,
+    PERF_RING_KIB = 128,
+    SIGNAL_RING_KIB = 64,
     LEAST_RING_KIB = 4,
     MOST_RING_KIB = 1 << 20,
-    WIDE_SCAN_BYTES = 4096, /* where the ring is large enough for that */
+    WIDE_SCAN_BYTES = 4096, /* where half a ring has room for WIDE_DRAIN_MS of that */
     NARROW_SCAN_BYTES = 1024,
     MOST_SCAN_BYTES = 65528, /* what perf_event_open takes */
-    DEFAULT_LINKS = 4096,
-    SAMPLE_BYTES = 1024, /* of a deep stack */
-    LEAST_DRAIN_MS = 10,
-    CALM_DRAIN_MS = 100, /* for which the usual ring has room */
     WIDE_DRAIN_MS = 50,
-    BUSY_DRAIN_MS = 25,
-    MOST_DRAIN_MS = 200 /* so that histories of labels go back as far */
+    DEFAULT_LINKS = 4096,
+    SAMPLE_BYTES = 1024 /* of a deep stack */
 };
 
-static uint64_t half_full_ns(const struct oteli_source_options *source, uint32_t stack_bytes)
+uint64_t oteli_profiler_half_full_ns(const struct oteli_source_options *source)
 {
-    return source->ring_bytes / (SAMPLE_BYTES + stack_bytes) * source->period_ns / 2;
-}
-
-uint64_t oteli_profiler_busy_drain_ns(uint64_t most_ns, otel_profiler_source kind)
-{
-    const uint64_t busy_ns = (uint64_t)BUSY_DRAIN_MS * OTELI_NS_PER_MS;
-    return kind == OTEL_PROFILER_SIGNAL && most_ns > busy_ns ? busy_ns : most_ns;
-}
-
-uint64_t oteli_profiler_drain_ns(const struct oteli_source_options *source,
-                                 otel_profiler_source kind)
-{
-    const uint64_t least_ns = (uint64_t)LEAST_DRAIN_MS * OTELI_NS_PER_MS;
-    const uint64_t most_ns = (uint64_t)MOST_DRAIN_MS * OTELI_NS_PER_MS;
-    const uint64_t wanted_ns =
-        half_full_ns(source, kind == OTEL_PROFILER_PERF ? source->stack_bytes : 0);
-    if (wanted_ns < least_ns)
-        return least_ns;
-    return wanted_ns < most_ns ? wanted_ns : most_ns;
+    return source->ring_bytes / (SAMPLE_BYTES + source->stack_bytes) * source->period_ns / 2;
 }
 
 static uint32_t or_default(uint32_t given, uint32_t otherwise)
@@ -56,57 +34,39 @@ static uint32_t or_default(uint32_t given, uint32_t otherwise)
     return given != 0 ? given : otherwise;
 }
 
-/* To wake up costs the profiler's thread more than to read what is there. */
-static uint32_t usual_ring_bytes(uint64_t period_ns, int32_t scan_given)
-{
-    const uint64_t calm_ns = (uint64_t)CALM_DRAIN_MS * OTELI_NS_PER_MS;
-    const uint32_t stack_bytes = scan_given > 0            ? (uint32_t)scan_given
-                                 : scan_given == OTEL_ZERO ? 0
-                                                           : WIDE_SCAN_BYTES;
-    struct oteli_source_options source = {.period_ns = period_ns,
-                                          .ring_bytes = SMALL_RING_KIB * 1024};
-    while (source.ring_bytes < LARGE_RING_KIB * 1024 &&
-           half_full_ns(&source, stack_bytes) < calm_ns)
-        source.ring_bytes *= 2;
-    return source.ring_bytes;
-}
-
-static uint32_t scan_bytes(const struct oteli_source_options *source, int32_t given)
+static uint32_t scan_bytes(struct oteli_source_options source, int32_t given)
 {
     if (given == OTEL_ZERO)
         return 0;
     if (given != 0)
         return ((uint32_t)given + 7) / 8 * 8;
-    const bool is_wide =
-        half_full_ns(source, WIDE_SCAN_BYTES) >= (uint64_t)WIDE_DRAIN_MS * OTELI_NS_PER_MS;
-    return is_wide ? WIDE_SCAN_BYTES : NARROW_SCAN_BYTES;
+    source.stack_bytes = WIDE_SCAN_BYTES;
+    const uint64_t wide_ns = (uint64_t)WIDE_DRAIN_MS * OTELI_NS_PER_MS;
+    return oteli_profiler_half_full_ns(&source) >= wide_ns ? WIDE_SCAN_BYTES : NARROW_SCAN_BYTES;
 }
 
 otel_status oteli_profiler_plan(const otel_profiler_options *options,
                                 struct oteli_profiler_plan *plan)
 {
     const uint32_t hz = or_default(options->frequency_hz, DEFAULT_HZ);
-    const uint32_t ring_kib = or_default(options->ring_kib, SMALL_RING_KIB);
+    const uint32_t ring_kib = or_default(options->ring_kib, PERF_RING_KIB);
     const int signal_number = options->signal_number != 0 ? options->signal_number : SIGPROF;
     if ((unsigned)options->source > OTEL_PROFILER_SIGNAL || hz > MOST_HZ ||
         ring_kib < LEAST_RING_KIB || ring_kib > MOST_RING_KIB || (ring_kib & (ring_kib - 1)) != 0 ||
         options->stack_scan_bytes < OTEL_ZERO || options->stack_scan_bytes > MOST_SCAN_BYTES ||
         !oteli_signal_is_usable(signal_number))
         return OTEL_ERROR_INVALID_ARGUMENT;
-    const uint64_t period_ns = OTELI_NS_PER_S / hz;
     *plan = (struct oteli_profiler_plan){
         .wanted = options->source,
-        .source = {.period_ns = period_ns,
-                   .ring_bytes = options->ring_kib != 0
-                                     ? ring_kib * 1024
-                                     : usual_ring_bytes(period_ns, options->stack_scan_bytes),
-                   .signal_bytes = ring_kib * 1024,
+        .source = {.period_ns = OTELI_NS_PER_S / hz,
+                   .ring_bytes = ring_kib * 1024,
+                   .signal_bytes = or_default(options->ring_kib, SIGNAL_RING_KIB) * 1024,
                    .signal_number = signal_number},
         .max_links = or_default(options->max_links, DEFAULT_LINKS),
         .export_ns =
             (uint64_t)or_default(options->export_interval_ms, DEFAULT_EXPORT_MS) * OTELI_NS_PER_MS,
     };
-    plan->source.stack_bytes = scan_bytes(&plan->source, options->stack_scan_bytes);
+    plan->source.stack_bytes = scan_bytes(plan->source, options->stack_scan_bytes);
     return OTEL_OK;
 }
 

@@ -19,7 +19,10 @@
 enum {
     EXPORT_TIMEOUT_MS = 10000,
     LEAST_DRAIN_NS = 5 * OTELI_NS_PER_MS,
-    SLOWLY = 256, /* the interval grows again by such a part of it, each time */
+    SIGNAL_DRAIN_NS = 25 * OTELI_NS_PER_MS,
+    PERF_DRAIN_NS = 100 * OTELI_NS_PER_MS,
+    IDLE_DRAIN_NS = 200 * OTELI_NS_PER_MS, /* so that histories of labels go back as far */
+    SHORT_DRAINS = 256,
     KEPT_NS = 50 * OTELI_NS_PER_MS
 };
 
@@ -97,29 +100,25 @@ static void take(void *state, const struct oteli_sample *sample)
         profiler->counted.dropped++;
 }
 
-/* As often as rings of this size need it. */
-static void set_pace(struct otel_profiler *profiler)
+/* How long until the next drain: no ring is more than half full by then. It looks often for a while
+ * when rings, or histories of labels, have turned out too short, and seldom while nothing
+ * happens. The signal source finds new threads when it is drained, and what they have done until
+ * then is not seen. */
+static uint64_t pause_ns(struct otel_profiler *profiler, uint64_t samples, uint64_t troubled)
 {
-    profiler->most_drain_ns =
-        oteli_profiler_drain_ns(&profiler->plan.source, profiler->counted.source);
-    profiler->busy_drain_ns =
-        oteli_profiler_busy_drain_ns(profiler->most_drain_ns, profiler->counted.source);
-    profiler->drain_ns = profiler->busy_drain_ns;
-}
-
-/* More often while histories of labels or rings turn out too short, and less often again later,
- * above all while nothing happens. */
-static void adapt(struct otel_profiler *profiler, uint64_t samples, uint64_t troubled)
-{
-    if (troubled == 0 || troubled * 16 < samples)
-        profiler->drain_ns += profiler->drain_ns / (samples == 0 ? 4 : SLOWLY);
-    else if (profiler->drain_ns > 2 * LEAST_DRAIN_NS)
-        profiler->drain_ns /= 2;
-    else
-        profiler->drain_ns = LEAST_DRAIN_NS;
-    const uint64_t most_ns = samples != 0 ? profiler->busy_drain_ns : profiler->most_drain_ns;
-    if (profiler->drain_ns > most_ns)
-        profiler->drain_ns = most_ns;
+    if (troubled * 16 > samples)
+        profiler->short_drains = SHORT_DRAINS;
+    else if (profiler->short_drains != 0)
+        profiler->short_drains--;
+    if (profiler->short_drains != 0)
+        return LEAST_DRAIN_NS;
+    const uint64_t half_full_ns = oteli_profiler_half_full_ns(&profiler->plan.source);
+    const uint64_t most_ns = samples == 0                                         ? IDLE_DRAIN_NS
+                             : profiler->counted.source == OTEL_PROFILER_SIGNAL ? SIGNAL_DRAIN_NS
+                                                                                : PERF_DRAIN_NS;
+    if (half_full_ns < LEAST_DRAIN_NS)
+        return LEAST_DRAIN_NS;
+    return half_full_ns < most_ns ? half_full_ns : most_ns;
 }
 
 /* False: there is no source any more. */
@@ -135,19 +134,18 @@ static bool drain(struct otel_profiler *profiler)
     pthread_mutex_unlock(&profiler->source_mutex);
     if (!has_source)
         return false;
-    if (counts.ring_bytes != 0 && counts.ring_bytes < profiler->plan.source.ring_bytes) {
+    if (counts.ring_bytes != 0 && counts.ring_bytes < profiler->plan.source.ring_bytes)
         profiler->plan.source.ring_bytes = (uint32_t)counts.ring_bytes;
-        set_pace(profiler);
-    }
     counted->kernel_lost = counts.lost;
     counted->missed_periods = counts.missed_periods;
     counted->processor_ns = counts.processor_ns;
-    adapt(profiler, counted->samples - before.samples,
-          counted->kernel_lost - before.kernel_lost + counted->no_history - before.no_history);
     publish(profiler);
-    const bool is_soon = counts.soon_ns != 0 && counts.soon_ns < profiler->drain_ns;
-    profiler->next_drain_ns =
-        oteli_monotonic_ns() + (is_soon ? counts.soon_ns : profiler->drain_ns);
+    const uint64_t troubled =
+        counted->kernel_lost - before.kernel_lost + counted->no_history - before.no_history;
+    uint64_t until_next_ns = pause_ns(profiler, counted->samples - before.samples, troubled);
+    if (counts.soon_ns != 0 && counts.soon_ns < until_next_ns)
+        until_next_ns = counts.soon_ns;
+    profiler->next_drain_ns = oteli_monotonic_ns() + until_next_ns;
     return true;
 }
 
@@ -322,6 +320,7 @@ static otel_status open_source(struct otel_profiler *profiler)
     if (wanted == OTEL_PROFILER_SIGNAL || (error != 0 && wanted == OTEL_PROFILER_AUTO)) {
         counted->source = OTEL_PROFILER_SIGNAL;
         profiler->plan.source.ring_bytes = profiler->plan.source.signal_bytes;
+        profiler->plan.source.stack_bytes = 0;
         error = try_source(profiler, profiler->signal);
     }
     if (error == 0) {
@@ -350,7 +349,6 @@ static otel_status begin(struct otel_profiler *profiler)
     const otel_status status = open_source(profiler);
     if (status == OTEL_OK) {
         const uint64_t now_ns = oteli_monotonic_ns();
-        set_pace(profiler);
         profiler->next_export_ns = now_ns + profiler->plan.export_ns;
         oteli_labels_switch(true);
         (void)drain(profiler); /* says how large the rings have become */

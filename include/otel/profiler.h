@@ -65,11 +65,11 @@ typedef struct otel_profiler_options {
     otel_profiler_source source;
     uint32_t frequency_hz;          /* a second of a thread's processor time; 0: 99 */
     uint32_t export_interval_ms;    /* 0: 10,000 */
-    uint32_t ring_kib;              /* of each processor, a power of two; 0: for 200 ms of
-                                       samples, at least 64 and at most 256 */
+    uint32_t ring_kib;              /* of each processor, a power of two; 0: 128 for perf, 64 for
+                                       the signal */
     int32_t stack_scan_bytes;       /* perf: how much of a stack is looked through for labels where
                                        its frames do not show them; OTEL_ZERO: nothing; 0: 4,096
-                                       where half a ring holds 50 ms of that (256 KiB: to 510 Hz),
+                                       where half a ring holds 50 ms of that (128 KiB: to 250 Hz),
                                        1,024 elsewhere */
     int signal_number;              /* 0: SIGPROF */
     uint32_t max_links;             /* distinct spans in a profile; the others count for their

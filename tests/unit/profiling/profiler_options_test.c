@@ -15,8 +15,7 @@ static struct oteli_profiler_plan plan_of(otel_profiler_options options)
     return plan;
 }
 
-/* A ring has room for twice 100 ms, between 64 and 256 KiB: 5 KiB a sample, unless it is said how
- * much of the stack is copied. More of it is looked through where the ring is large enough. */
+/* More of the stack is looked through where the ring is large enough. */
 TEST(options_are_what_they_say_or_have_defaults)
 {
     static const struct {
@@ -37,10 +36,9 @@ TEST(options_are_what_they_say_or_have_defaults)
         int32_t scan;
         uint32_t expected_kib, expected_scan;
     } rings[] = {
-        {1, 0, 0, 64, 4096},         {59, 0, 0, 64, 4096},         {60, 0, 0, 128, 4096},
-        {250, 0, 0, 256, 4096},      {1000, 0, 0, 256, 1024},      {10000, 0, 0, 256, 1024},
-        {99, 0, 1024, 64, 1024},     {99, 0, 32768, 256, 32768},   {99, 0, OTEL_ZERO, 64, 0},
-        {1000, 1024, 0, 1024, 4096}, {1000, 1024, 100, 1024, 104},
+        {1, 0, 0, 128, 4096},        {250, 0, 0, 128, 4096},      {251, 0, 0, 128, 1024},
+        {99, 0, 1024, 128, 1024},    {99, 0, 32768, 128, 32768},  {99, 0, OTEL_ZERO, 128, 0},
+        {1000, 1024, 0, 1024, 4096}, {1000, 1024, 100, 1024, 104}, {1000, 64, 0, 64, 1024},
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         char text[128];
@@ -65,26 +63,16 @@ TEST(options_are_what_they_say_or_have_defaults)
     }
 }
 
-/* Samples are taken to have 1 KiB, and perf's the copy of the stack besides. */
-TEST(drains_before_a_ring_is_half_full_and_no_more_often)
+/* Samples are taken to have 1 KiB, and the copy of the stack besides. */
+TEST(a_ring_is_half_full_after_so_many_samples)
 {
     static const struct {
         uint32_t hz, ring_kib;
-        otel_profiler_source source;
         uint64_t ms;
-    } table[] = {
-        {1000, 64, OTEL_PROFILER_PERF, 16},   /* 32 samples, of 2 KiB */
-        {1000, 64, OTEL_PROFILER_SIGNAL, 32}, /* 64 samples */
-        {100, 64, OTEL_PROFILER_PERF, 60},    /* 12 samples, of 5 KiB */
-        {1, 64, OTEL_PROFILER_PERF, 200},     {10000, 4, OTEL_PROFILER_PERF, 10},
-    };
+    } table[] = {{1000, 64, 16}, {100, 64, 60}, {1, 64, 6000}, {10000, 4, 0}};
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         const struct oteli_profiler_plan plan = plan_of(
             (otel_profiler_options){.frequency_hz = table[i].hz, .ring_kib = table[i].ring_kib});
-        assert_int_equal(oteli_profiler_drain_ns(&plan.source, table[i].source) / OTELI_NS_PER_MS,
-                         table[i].ms);
+        assert_int_equal(oteli_profiler_half_full_ns(&plan.source) / OTELI_NS_PER_MS, table[i].ms);
     }
-    assert_int_equal(oteli_profiler_busy_drain_ns(99000000, OTEL_PROFILER_PERF), 99000000);
-    assert_int_equal(oteli_profiler_busy_drain_ns(99000000, OTEL_PROFILER_SIGNAL), 25000000);
-    assert_int_equal(oteli_profiler_busy_drain_ns(9000000, OTEL_PROFILER_SIGNAL), 9000000);
 }

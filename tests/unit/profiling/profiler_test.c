@@ -396,7 +396,8 @@ TEST(smaller_rings_than_asked_for_are_drained_more_often)
     fake_perf.counts.ring_bytes = got.ring_bytes;
     otel_profiler *profiler = start();
     assert_int_equal(fake_perf.options.ring_bytes, 128 * 1024);
-    assert_int_equal(profiler->most_drain_ns, oteli_profiler_drain_ns(&got, OTEL_PROFILER_PERF));
+    assert_int_equal(oteli_profiler_half_full_ns(&profiler->plan.source),
+                     oteli_profiler_half_full_ns(&got));
     stop(profiler);
 }
 
