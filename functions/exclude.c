@@ -34,14 +34,9 @@ struct shelf {
     struct oteli_range range[]; /* sorted and apart from one another once published */
 };
 
-struct table {
-    struct shelf *known;    /* modules whose symbols were read; release by put */
-    struct shelf *excluded; /* functions; the same */
-};
-
 uint32_t oteli_exclude_is_on;
-static struct table tables[2];
-static struct shelf *shelves; /* update's alone */
+static struct shelf *tables[2]; /* release by put */
+static struct shelf *shelves;   /* update's alone */
 static uint64_t taken;
 static uint64_t published;
 
@@ -90,15 +85,12 @@ bool oteli_is_among_excluded(const void *function)
         const uint64_t ticket = oteli_load_acquire_64(&published); /* pairs with publish */
         if (ticket == 0)
             return false;
-        const struct table *table = &tables[ticket % 2];
-        const bool is_known = is_in(OTELI_LOAD_ACQUIRE_PTR(&table->known), address);
-        const bool is_excluded = is_in(OTELI_LOAD_ACQUIRE_PTR(&table->excluded), address);
+        const bool is_excluded = is_in(OTELI_LOAD_ACQUIRE_PTR(&tables[ticket % 2]), address);
         /* Who saw anything of a later table's sees its ticket as well. */
         if (oteli_load_acquire_64(&taken) - ticket >= 2)
             continue;
-        if (is_known)
-            remember(answer, address << 1 | is_excluded, ticket);
-        return is_known && is_excluded;
+        remember(answer, address << 1 | is_excluded, ticket);
+        return is_excluded;
     }
 }
 
@@ -113,25 +105,9 @@ enum { MATCHED_BITS = 64 };
 struct search {
     const char *patterns;
     uint64_t matched;
-    struct ranges known;
     struct ranges excluded;
     bool has_failed;
 };
-
-static void add(struct search *search, struct ranges *ranges, struct oteli_range range)
-{
-    if (ranges->count == ranges->capacity) {
-        const size_t capacity = ranges->capacity == 0 ? 64 : ranges->capacity * 2;
-        struct oteli_range *more = realloc(ranges->range, capacity * sizeof *more);
-        if (more == NULL) {
-            search->has_failed = true;
-            return;
-        }
-        ranges->range = more;
-        ranges->capacity = capacity;
-    }
-    ranges->range[ranges->count++] = range;
-}
 
 /* All patterns are tried: each that matches something has to be known. */
 static bool is_match(struct search *search, const char *name)
@@ -154,17 +130,23 @@ static bool is_match(struct search *search, const char *name)
     return is;
 }
 
-static void on_module(void *state, struct oteli_range range)
-{
-    struct search *search = state;
-    add(search, &search->known, range);
-}
-
 static void on_function(void *state, const char *name, struct oteli_range range)
 {
     struct search *search = state;
-    if (is_match(search, name))
-        add(search, &search->excluded, range);
+    struct ranges *ranges = &search->excluded;
+    if (!is_match(search, name))
+        return;
+    if (ranges->count == ranges->capacity) {
+        const size_t capacity = ranges->capacity == 0 ? 64 : ranges->capacity * 2;
+        struct oteli_range *more = realloc(ranges->range, capacity * sizeof *more);
+        if (more == NULL) {
+            search->has_failed = true;
+            return;
+        }
+        ranges->range = more;
+        ranges->capacity = capacity;
+    }
+    ranges->range[ranges->count++] = range;
 }
 
 static int by_begin(const void *left, const void *right)
@@ -222,12 +204,11 @@ static bool put(struct shelf **place, const struct ranges *ranges)
 }
 
 /* Without memory the table of before stays; the ticket is taken again the next time. */
-static void publish(const struct ranges *known, const struct ranges *excluded)
+static void publish(const struct ranges *excluded)
 {
     const uint64_t ticket = published + 1;
-    struct table *table = &tables[ticket % 2];
     oteli_store_relaxed_64(&taken, ticket);
-    if (!put(&table->known, known) || !put(&table->excluded, excluded))
+    if (!put(&tables[ticket % 2], excluded))
         return;
     oteli_store_release_64(&published, ticket); /* pairs with oteli_is_among_excluded */
     oteli_fence_full();                         /* pairs with remember */
@@ -243,15 +224,13 @@ void oteli_exclude_update(const char *patterns)
         return;
     }
     struct search search = {.patterns = patterns};
-    oteli_symbols_each(on_module, on_function, &search);
-    tidy(&search.known);
+    oteli_symbols_each(on_function, &search);
     tidy(&search.excluded);
     if (!search.has_failed) {
-        publish(&search.known, &search.excluded);
+        publish(&search.excluded);
         oteli_store_relaxed_64(&matched, oteli_load_relaxed_64(&matched) | search.matched);
         oteli_store_release_32(&is_matched_known, 1); /* pairs with oteli_exclude_warn */
     }
-    free(search.known.range);
     free(search.excluded.range);
 }
 

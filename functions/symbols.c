@@ -58,28 +58,6 @@ static int find_elf(Dwfl_Module *module, void **user_data, const char *path, Dwa
     return -1;
 }
 
-/* Only the place where distributions put what they stripped, by its build id. */
-static int find_debug_file(Dwfl_Module *module, void **user_data, const char *name, Dwarf_Addr base,
-                           const char *file_name, const char *link, GElf_Word link_crc,
-                           char **debug_name)
-{
-    (void)user_data, (void)name, (void)base, (void)file_name, (void)link, (void)link_crc;
-    const unsigned char *id;
-    GElf_Addr place;
-    const int length = dwfl_module_build_id(module, &id, &place);
-    char path[sizeof "/usr/lib/debug/.build-id/" + 2 * 64 + sizeof "/.debug"];
-    if (length < 2 || length > 64)
-        return -1;
-    int end = snprintf(path, sizeof path, "/usr/lib/debug/.build-id/%02x/", id[0]);
-    for (int i = 1; i < length; i++)
-        end += snprintf(path + end, sizeof path - (size_t)end, "%02x", id[i]);
-    snprintf(path + end, sizeof path - (size_t)end, ".debug");
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd >= 0)
-        *debug_name = strdup(path);
-    return fd;
-}
-
 static int report(struct dl_phdr_info *info, size_t size, void *state)
 {
     (void)size;
@@ -126,8 +104,11 @@ static int free_removed(Dwfl_Module *module, void *user_data, const char *name, 
 /* Make the list of modules that of the loader. */
 static bool renew(void)
 {
+    /* Only the place where distributions put what they stripped, by its build id. */
+    static char *debug_files = "/usr/lib/debug";
     static const Dwfl_Callbacks callbacks = {.find_elf = find_elf,
-                                             .find_debuginfo = find_debug_file};
+                                             .find_debuginfo = dwfl_build_id_find_debuginfo,
+                                             .debuginfo_path = &debug_files};
     const bool has_moved = oteli_loader_has_moved(&loader);
     if (dwfl != NULL && !has_moved)
         return true;
@@ -253,7 +234,6 @@ size_t oteli_symbols_name(const void *address, char *name, size_t size)
 /* ---- all functions --------------------------------------------------------------------------- */
 
 struct walk {
-    void (*on_module)(void *state, struct oteli_range module);
     void (*on_function)(void *state, const char *name, struct oteli_range function);
     void *state;
 };
@@ -263,9 +243,6 @@ static int walk_module(Dwfl_Module *module, void **user_data, const char *name, 
 {
     (void)user_data, (void)name, (void)base;
     const struct walk *walk = state;
-    struct oteli_range range;
-    dwfl_module_info(module, NULL, &range.begin, &range.end, NULL, NULL, NULL, NULL);
-    walk->on_module(walk->state, range);
     const int symbols = dwfl_module_getsymtab(module);
     for (int i = 1; i < symbols; i++) {
         GElf_Sym symbol;
@@ -286,13 +263,12 @@ static int walk_module(Dwfl_Module *module, void **user_data, const char *name, 
     return DWARF_CB_OK;
 }
 
-void oteli_symbols_each(void (*on_module)(void *state, struct oteli_range module),
-                        void (*on_function)(void *state, const char *name,
+void oteli_symbols_each(void (*on_function)(void *state, const char *name,
                                             struct oteli_range function),
                         void *state)
 {
     pthread_mutex_lock(&lock);
-    struct walk walk = {on_module, on_function, state};
+    struct walk walk = {on_function, state};
     if (renew())
         dwfl_getmodules(dwfl, walk_module, &walk, 0);
     pthread_mutex_unlock(&lock);

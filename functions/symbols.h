@@ -25,9 +25,8 @@ struct oteli_range {
  * it is "module+0x123". Names are remembered, also those of modules that are gone. */
 size_t oteli_symbols_name(const void *address, char *name, size_t size);
 
-/* Call back for each module and for each of its functions. */
-void oteli_symbols_each(void (*on_module)(void *state, struct oteli_range module),
-                        void (*on_function)(void *state, const char *name,
+/* Call back for each function of each module. */
+void oteli_symbols_each(void (*on_function)(void *state, const char *name,
                                             struct oteli_range function),
                         void *state);
 

@@ -113,7 +113,7 @@ static uint64_t pause_ns(struct otel_profiler *profiler, uint64_t samples, uint6
     if (profiler->short_drains != 0)
         return LEAST_DRAIN_NS;
     const uint64_t half_full_ns = oteli_profiler_half_full_ns(&profiler->plan.source);
-    const uint64_t most_ns = samples == 0                                         ? IDLE_DRAIN_NS
+    const uint64_t most_ns = samples == 0                                       ? IDLE_DRAIN_NS
                              : profiler->counted.source == OTEL_PROFILER_SIGNAL ? SIGNAL_DRAIN_NS
                                                                                 : PERF_DRAIN_NS;
     if (half_full_ns < LEAST_DRAIN_NS)

@@ -302,7 +302,7 @@
         "How labels are called in pprof files: `trace_id`, `span_id`, `local_root_span_id` and "   \
         "`http.route`, or as Datadog or Grafana Pyroscope look for them.")
 
-/* Also read by functions/functions_settings.c, when that library is loaded. */
+/* Also read by functions/functions_start.c, when that library is loaded. */
 #define OTELI_CONFIG_FUNCTIONS(ROW)                                                             \
     ROW(functions_min_duration, "OTEL_C_FUNCTIONS_MIN_DURATION", OTELI_TYPE_COUNT, "10", 0,     \
         OTELI_MAX_COUNT, NULL, OTELI_NO_OPTION,                                                 \

@@ -18,32 +18,24 @@
 #include <otel/thread_context.h>
 #include <string.h>
 
-enum { WORD = 8, TEXT_WORDS = OTEL_PROFILE_LABEL_BYTES / WORD };
-_Static_assert(OTEL_PROFILE_LABEL_BYTES % WORD == 0, "texts are copied in words");
-
-/* A label in words, which are atomic one by one. */
-struct words {
-    uint64_t start_ns;
-    uint64_t trace_id[2];
-    uint64_t span_id;
-    uint64_t root_id;
-    uint64_t around_id;
-    uint64_t text_length;
-    uint64_t text[TEXT_WORDS];
+typedef uint64_t __attribute__((may_alias)) word; /* which is atomic, of a label */
+enum {
+    WORD = sizeof(word),
+    HEAD_WORDS = offsetof(struct oteli_label, text) / WORD,
+    LABEL_WORDS = sizeof(struct oteli_label) / WORD
 };
-typedef uint64_t __attribute__((may_alias)) word;
-enum { HEAD_WORDS = offsetof(struct words, text) / WORD };
+_Static_assert(sizeof(struct oteli_label) % WORD == 0, "labels are copied in words");
 
 /* A label in the making: its last word may be filled up behind the text. */
 struct draft {
-    struct words words;
+    struct oteli_label label;
     uint64_t room;
 };
 
 struct entry {
     uint64_t number; /* which label of its trampoline, from 1; 0: none, or being written. Who reads
                         looks at it behind the words; they are there before `state` says so */
-    uint64_t words[sizeof(struct words) / WORD];
+    uint64_t words[LABEL_WORDS];
 };
 
 enum { IS_USED = 1 };
@@ -122,7 +114,7 @@ static void add_pairs(struct text *text, const otel_profile_kv *kv, size_t count
 }
 
 /* Its ids, and its route. What is being collected is of no trace that others could know. */
-static void add_span(struct words *words, struct text *text, const otel_span *span)
+static void add_span(struct oteli_label *label, struct text *text, const otel_span *span)
 {
     static const char key[] = "http.route";
     char route[OTEL_PROFILE_LABEL_BYTES];
@@ -131,9 +123,9 @@ static void add_span(struct words *words, struct text *text, const otel_span *sp
     const otel_span_context context = otel_span_get_context(*span);
     oteli_span_peek(span, &peek);
     if (!peek.is_collected) {
-        memcpy(words->trace_id, context.trace_id, sizeof words->trace_id);
-        memcpy(&words->span_id, context.span_id, sizeof words->span_id);
-        words->root_id = peek.root_id;
+        memcpy(label->trace_id, context.trace_id, sizeof label->trace_id);
+        memcpy(label->span_id, context.span_id, sizeof label->span_id);
+        memcpy(label->root_id, &peek.root_id, sizeof label->root_id);
     }
     if (peek.length != 0) {
         const size_t length = fitting(route, peek.length, sizeof route - 1);
@@ -155,12 +147,12 @@ static otel_profile_label empty(void)
 }
 
 /* Give the trampoline this label: in its history first, and then it has it. */
-static uint64_t write_down(struct history *history, const struct words *words)
+static uint64_t write_down(struct history *history, const struct oteli_label *label)
 {
-    const word *from = (const word *)(const void *)words;
+    const word *from = (const word *)(const void *)label;
     const uint64_t number = (oteli_load_relaxed_64(&history->state) >> 1) + 1;
     struct entry *entry = &history->entries[number % OTELI_LABEL_HISTORY];
-    const size_t used = HEAD_WORDS + (size_t)(words->text_length + WORD - 1) / WORD;
+    const size_t used = HEAD_WORDS + (size_t)(label->text_length + WORD - 1) / WORD;
     oteli_store_relaxed_64(&entry->number, 0);
     oteli_fence_before_stores(); /* pairs with read_entry */
     for (size_t i = 0; i < used; i++)
@@ -184,21 +176,21 @@ otel_profile_label otel_profile_label_make(const otel_span *span, const otel_pro
         return empty();
     }
     struct draft draft;
-    struct words *words = &draft.words;
-    struct text text = {.bytes = (char *)words->text};
-    memset(&draft, 0, offsetof(struct words, text)); /* of the text only what is used */
-    words->start_ns = oteli_monotonic_ns();          /* after the last release of this trampoline */
+    struct oteli_label *label = &draft.label;
+    struct text text = {.bytes = label->text};
+    memset(&draft, 0, offsetof(struct draft, label.text)); /* of the text only what is used */
+    label->start_ns = oteli_monotonic_ns(); /* after the last release of this trampoline */
     const otel_thread_context_record *around = otel_thread_ctx_v1;
     if (around != NULL && around->valid != 0)
-        memcpy(&words->around_id, around->span_id, sizeof words->around_id);
+        memcpy(label->around_id, around->span_id, sizeof label->around_id);
     add_pairs(&text, kv, count);
     if (span != NULL)
-        add_span(words, &text, span);
-    memset((char *)&draft + offsetof(struct words, text) + text.length, 0, WORD);
-    words->text_length = text.length;
+        add_span(label, &text, span);
+    memset((char *)&draft + offsetof(struct draft, label.text) + text.length, 0, WORD);
+    label->text_length = text.length;
     if (OTELI_UNLIKELY(text.cut != 0))
         oteli_add_full_64(&cut, text.cut);
-    const uint64_t number = write_down(&histories[index], words);
+    const uint64_t number = write_down(&histories[index], label);
     end_moving();
     return (otel_profile_label){.trampoline = oteli_trampoline_at((unsigned)index),
                                 .index = (uint32_t)index + 1,
@@ -264,24 +256,13 @@ void *otel_profile_apply_checked(const otel_profile_label *label, void *(*functi
 
 /* Read the label with this number, which was there; false: a newer one has taken its place, or is
  * about to. */
-static bool read_entry(const struct entry *entry, uint64_t number, struct words *words)
+static bool read_entry(const struct entry *entry, uint64_t number, struct oteli_label *label)
 {
-    word *to = (word *)(void *)words;
-    for (size_t i = 0; i < sizeof *words / WORD; i++)
+    word *to = (word *)(void *)label;
+    for (size_t i = 0; i < LABEL_WORDS; i++)
         to[i] = oteli_load_relaxed_64(&entry->words[i]);
     oteli_fence_after_load(); /* the words before the number; pairs with write_down */
     return oteli_load_relaxed_64(&entry->number) == number;
-}
-
-static void tell(const struct words *words, struct oteli_label *label)
-{
-    *label = (struct oteli_label){.start_ns = words->start_ns,
-                                  .text_length = (uint16_t)words->text_length};
-    memcpy(label->trace_id, words->trace_id, sizeof label->trace_id);
-    memcpy(label->span_id, &words->span_id, sizeof label->span_id);
-    memcpy(label->root_id, &words->root_id, sizeof label->root_id);
-    memcpy(label->around_id, &words->around_id, sizeof label->around_id);
-    memcpy(label->text, words->text, label->text_length);
 }
 
 bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *label)
@@ -290,13 +271,10 @@ bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *lab
     const uint64_t newest = oteli_load_acquire_64(&history->state) >> 1;
     for (uint64_t age = 0; age < OTELI_LABEL_HISTORY && age < newest; age++) {
         const uint64_t number = newest - age;
-        struct words words;
-        if (!read_entry(&history->entries[number % OTELI_LABEL_HISTORY], number, &words))
+        if (!read_entry(&history->entries[number % OTELI_LABEL_HISTORY], number, label))
             return false;
-        if (words.start_ns <= time_ns) {
-            tell(&words, label);
+        if (label->start_ns <= time_ns)
             return true;
-        }
     }
     return false;
 }
@@ -318,15 +296,12 @@ bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct o
         const uint64_t oldest = number > OTELI_LABEL_HISTORY ? number - OTELI_LABEL_HISTORY : 0;
         /* Only the one that it stood for at that time. */
         while (number > oldest && word_of(&history->entries[number % OTELI_LABEL_HISTORY],
-                                          offsetof(struct words, start_ns)) > time_ns)
+                                          offsetof(struct oteli_label, start_ns)) > time_ns)
             number--;
         const struct entry *entry = &history->entries[number % OTELI_LABEL_HISTORY];
-        struct words words;
-        if (number > oldest && word_of(entry, offsetof(struct words, span_id)) == wanted &&
-            read_entry(entry, number, &words)) {
-            tell(&words, label);
+        if (number > oldest && word_of(entry, offsetof(struct oteli_label, span_id)) == wanted &&
+            read_entry(entry, number, label))
             return true;
-        }
     }
     return false;
 }

@@ -14,14 +14,14 @@
 
 enum { OTELI_LABEL_HISTORY = 8 };
 
-/* A label as it was acquired. */
+/* A label as it was acquired. It is copied in words. */
 struct oteli_label {
     uint64_t start_ns; /* CLOCK_MONOTONIC */
     uint8_t trace_id[16];
     uint8_t span_id[8];   /* zero: no span */
     uint8_t root_id[8];   /* the local root's; zero: none */
     uint8_t around_id[8]; /* the span that was current where it was made; zero: none */
-    uint16_t text_length;
+    uint64_t text_length;
     char text[OTEL_PROFILE_LABEL_BYTES]; /* key NUL value NUL, and so on; as the program said it */
 };
 
@@ -32,7 +32,8 @@ static inline bool oteli_is_no_id(const uint8_t id[8])
     return memcmp(id, none, sizeof none) == 0;
 }
 
-/* What trampoline `index` stood for at that time. false: its history does not go back that far. */
+/* What trampoline `index` stood for at that time; behind its text there may be anything. false: its
+ * history does not go back that far. */
 bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *label);
 
 /* The label that a trampoline had at that time for this span; false: there is none that is

@@ -128,7 +128,7 @@ static void check(const struct sample *sample, struct answers *answers)
     }
     const int length = snprintf(expected, sizeof expected, "n%c%016" PRIx64 "%cagain%c%016" PRIx64,
                                 0, sample->number, 0, 0, sample->number);
-    STRESS_CHECK(found.text_length == length + 1);
+    STRESS_CHECK((int)found.text_length == length + 1);
     STRESS_CHECK(memcmp(found.text, expected, found.text_length) == 0);
     STRESS_CHECK(found.start_ns <= sample->time_ns);
     answers->right++;

@@ -326,7 +326,7 @@ static void *current_and_label(void *argument)
     int index;
     struct oteli_label *found = argument;
     (void)by_return_address(&index);
-    (void)oteli_labels_find(found->text_length, oteli_monotonic_ns(), found);
+    (void)oteli_labels_find((unsigned)found->text_length, oteli_monotonic_ns(), found);
     otel_span current = otel_current_span();
     memcpy(found->around_id, &current.opaque[2], 8);
     return argument;
