@@ -6,8 +6,8 @@
  *       │ record │ record │ …  │                         go over the end of the ring
  *     ──┴────────┴────────┴────┴──────────── size
  *
- * The kernel is trusted to write whole records. A length that would lead out of the ring, or nowhere,
- * ends the reading at the ring's head.
+ * The kernel is trusted to write whole records. A length that would lead out of the ring, or
+ * nowhere, ends the reading at the ring's head.
  *
  * Threads:  the profiler's thread.
  * Source:   perf_event_open(2), "MMAP layout". */

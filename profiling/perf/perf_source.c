@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/perf/perf_source.c - oteli_perf_source of profiling/base/sample.h: samples from the kernel's
- * perf events: a ring for each processor, to which the events of all threads write that run on it.
+/* profiling/perf/perf_source.c - oteli_perf_source of profiling/base/sample.h: samples from
+ * the kernel's perf events: a ring for each processor, to which the events of all threads write
+ * that run on it.
  *
  *                    cpu 0     cpu 1
  *     ring             ▲         ▲        of an event of our own that never happens

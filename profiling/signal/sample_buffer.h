@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/signal/sample_buffer.h - samples on their way from signal handlers to the profiler's thread: a
- * bounded ring of 64-bit words, in which each sample takes as many as it needs.
+/* profiling/signal/sample_buffer.h - samples on their way from signal handlers to the profiler's
+ * thread: a bounded ring of 64-bit words, in which each sample takes as many as it needs.
  *
  *     0              tail          head
  *     │ ......free   │ 5 a b c d   │ free....... │      a sample's first word is its length

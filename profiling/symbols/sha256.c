@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/symbols/sha256.c - the contract is in sha256.h. Any thread; owns nothing. The names of the
- * variables are those of the standard. */
+/* profiling/symbols/sha256.c - the contract is in sha256.h. Any thread; owns nothing. The names of
+ * the variables are those of the standard. */
 #include "profiling/symbols/sha256.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/symbols/sha256.h - SHA-256 of a few kilobytes, to tell programs without a build id apart.
+/* profiling/symbols/sha256.h - SHA-256 of a few kilobytes, to tell programs without a build id
+ * apart.
  *
  * Nothing secret goes through it, so it is not worth a library of cryptography in every program
  * that is profiled.
