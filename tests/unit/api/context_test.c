@@ -33,6 +33,9 @@ static void *detach_quietly(void *token)
 /* The first of this file, because each line is said once in ten seconds. */
 TEST(a_token_of_another_thread_and_a_wrong_order_are_told_apart)
 {
+    assert_false(otel_context_detach((otel_context_token){0}));
+    assert_string_equal(recorder.last_log, "");
+
     otel_context_token one = otel_context_attach(context_of(1));
     const otel_context_token two = otel_context_attach(context_of(2));
     recorder_on_thread(detach_quietly, &one);

@@ -225,6 +225,13 @@ TEST(connecting_leaves_time_for_another_attempt)
     assert_int_equal(oteli_retry_connect_ms(0), 1);
 }
 
+TEST(a_retry_after_without_a_date_is_in_seconds)
+{
+    uint64_t wait_ms;
+    assert_true(oteli_retry_after_ms("7", NOW, &wait_ms));
+    assert_int_equal(wait_ms, 7000);
+}
+
 TEST(a_bad_retry_after_is_none)
 {
     static const char *const bad[] = {

@@ -268,11 +268,12 @@ TEST(R7_of_two_the_last_counts_and_a_bad_schema_url_alone_is_ignored)
 TEST(they_are_written_as_the_protocol_has_them)
 {
     static const char expected[] = "\x1a\x12\x0a\x03"
-                                   "u:v\x12\x01s\x1a\x02id\x22\x01x\x22\x01y";
+                                   "u:v\x12\x01s\x1a\x02id\x22\x01x\x22\x01y"
+                                   "\x1a\x06\x12\x01t\x1a\x01n";
     struct oteli_facts memory = {0};
     struct oteli_entities entities;
     uint8_t bytes[64];
-    oteli_entities_parse(&entities, &memory, "OTEL_ENTITIES", "s{id=1}[x=2,y=3]@u:v");
+    oteli_entities_parse(&entities, &memory, "OTEL_ENTITIES", "s{id=1}[x=2,y=3]@u:v;t{n=1}");
 
     const size_t size = oteli_entities_size(&entities);
     const uint8_t *at = oteli_entities_put(bytes, &entities);
