@@ -63,7 +63,6 @@ struct oteli_engine {
     struct oteli_drain drain;
     struct oteli_pass pass;
     struct oteli_event_fds event_fds;
-    uint32_t cores;           /* that the worker may run on */
     uint64_t told_drops;      /* by threads, and known to the log … */
     uint64_t drops_meanwhile; /* … since it said that the queue is full … */
     bool threads_drop;        /* … and whether it goes on */

@@ -26,8 +26,6 @@
 /* How long a process lives before the counters of its cores are compared. */
 #define COMPARE_NS UINT64_C(3000000000)
 
-enum { MOST_CORES = 8192 };
-
 /* How long a worker that has marked itself asleep looks once more, at least: a thread's
  * commit is on its way to us for much less. */
 enum { GRACE_NS = 1000000 };
@@ -35,10 +33,6 @@ enum { GRACE_NS = 1000000 };
 /* Batches that come faster than the first, or more slowly than the second, are rung for: a timer
  * is too coarse, or spans too rare to say that they come steadily. */
 enum { PACE_LEAST_NS = 500000, PACE_MOST_NS = 1000000000 };
-
-/* Where batches come faster than the first, the worker may look for the next one for the second
- * before it sleeps. */
-enum { HASTE_NS = 100000, LOOK_NS = 50000, LATE_NS = 1000000, STALLS = 400 };
 
 static uint64_t stop_deadline(const struct oteli_engine *engine)
 {
@@ -315,13 +309,11 @@ void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pac
 {
     const uint64_t taken = engine->drain.taken - pace->taken;
     const uint64_t capacity = engine->batch->capacity;
-    pace->batch_ns = UINT64_MAX;
     if (taken < capacity || engine->queue_size < 2 * capacity)
         return; /* not a batch since the last sleep: be rung for */
     const uint64_t batch_ns = (now_ns - pace->since_ns) / (taken / capacity);
     pace->taken = engine->drain.taken;
     pace->since_ns = now_ns;
-    pace->batch_ns = batch_ns;
     if (batch_ns > PACE_MOST_NS)
         return;
     int64_t bell_at = (int64_t)(engine->queue_size / 2);
@@ -338,15 +330,6 @@ void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pac
         *wanted = missing;
 }
 
-static uint32_t count_cores(void)
-{
-    cpu_set_t cores[MOST_CORES / CPU_SETSIZE]; /* the call fails where there may be more */
-    memset(cores, 0, sizeof cores);
-    return sched_getaffinity(0, sizeof cores, cores) == 0
-               ? (uint32_t)CPU_COUNT_S(sizeof cores, cores)
-               : 1;
-}
-
 /* Once, when the process has lived for a while and the worker has nothing else to do: programs that
  * soon end shall not wait for it. */
 static void compare_cores(struct oteli_engine *engine, uint64_t *compare_ns)
@@ -356,37 +339,6 @@ static void compare_cores(struct oteli_engine *engine, uint64_t *compare_ns)
     *compare_ns = UINT64_MAX;
     if (oteli_clock_measure_offsets(&engine->stop_deadline_ns))
         oteli_sdk_reconsider_clock(&engine->sdk);
-}
-
-/* Whether it pays to look for the next batch instead of sleeping: it will be there before the
- * worker could sleep and be woken, and there is a core left for it; or the worker came so late
- * to its core that the queue was full by then, and would again. */
-static bool is_in_haste(const struct oteli_engine *engine, const struct oteli_pace *pace,
-                        uint64_t late_until_ns)
-{
-    if (oteli_load_relaxed_32(&engine->sdk.threads) < engine->cores)
-        return pace->batch_ns < HASTE_NS;
-    return late_until_ns != 0 && oteli_monotonic_ns() < late_until_ns;
-}
-
-static bool is_full_now(const struct oteli_engine *engine)
-{
-    return oteli_load_relaxed_64(&engine->reserved) >= engine->queue_size;
-}
-
-/* True: there is a batch, or somebody asks for something. */
-static bool look_for_batch(const struct oteli_engine *engine, uint32_t heard, int64_t wanted)
-{
-    const uint64_t last_ns = oteli_monotonic_ns() + LOOK_NS;
-    do {
-        for (unsigned i = 0; i < STALLS; i++)
-            oteli_stall();
-        if (oteli_waker_waiting(&engine->waker) >= wanted ||
-            oteli_load_relaxed_32(&engine->waker.drain_requested) != 0 ||
-            oteli_waker_listen(&engine->waker) != heard)
-            return true;
-    } while (oteli_monotonic_ns() < last_ns);
-    return false;
 }
 
 void oteli_worker_finish(struct oteli_engine *engine)
@@ -400,15 +352,13 @@ void oteli_worker_finish(struct oteli_engine *engine)
 void *oteli_worker_main(void *argument)
 {
     struct oteli_engine *engine = argument;
-    struct oteli_pace pace = {.batch_ns = UINT64_MAX};
-    uint64_t late_until_ns = 0;
+    struct oteli_pace pace = {0};
     int64_t wanted = 0;
     uint64_t deadline_ns = UINT64_MAX;
     pthread_setname_np(pthread_self(), "otel-export");
     oteli_thread_silence();
     if (engine->thread_started != NULL)
         engine->thread_started(engine->thread_started_state);
-    engine->cores = count_cores();
     uint64_t compare_ns = oteli_monotonic_ns() + COMPARE_NS;
     for (;;) {
         const uint32_t heard = oteli_waker_listen(&engine->waker);
@@ -417,15 +367,12 @@ void *oteli_worker_main(void *argument)
             break;
         if (round == OTELI_ROUND_WORKED)
             continue;
-        if (is_in_haste(engine, &pace, late_until_ns) && look_for_batch(engine, heard, wanted))
-            continue;
         compare_cores(engine, &compare_ns);
         oteli_worker_pace(engine, &pace, oteli_monotonic_ns(), &wanted, &deadline_ns);
         if (oteli_on_idle_has_descriptor(engine))
             oteli_on_idle_sleep(engine, heard, wanted, deadline_ns);
         else
             oteli_waker_sleep(&engine->waker, heard, wanted, deadline_ns);
-        late_until_ns = is_full_now(engine) ? oteli_monotonic_ns() + LATE_NS : 0;
     }
     oteli_worker_finish(engine);
     return NULL;

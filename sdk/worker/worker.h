@@ -51,7 +51,6 @@ void oteli_worker_finish(struct oteli_engine *engine);
 struct oteli_pace {
     uint64_t taken;    /* spans, when … */
     uint64_t since_ns; /* … a batch had last come */
-    uint64_t batch_ns; /* that the last ones took to come; UINT64_MAX: none has */
 };
 void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pace, uint64_t now_ns,
                        int64_t *wanted, uint64_t *deadline_ns);
