@@ -3,12 +3,11 @@
  *
  * Each span is copied as its OTLP bytes, with the view that the batch gave of it.
  *
- * The copy of a store that a forked child finds may be locked, or half written, and nobody is
- * there to finish it. So every process has a store of its own behind the same handle:
+ *     spans │ of the parent process, for views of them │ of this process │
+ *                                                  first               count
  *
- *     handle ─▶ its store ─▶ the child's ─▶ the grandchild's
- *
- * each with the number of the process that it belongs to. */
+ * A forked child finds a copy of its parent's store. The child's first export takes the store over:
+ * its own spans begin there. Until then the store is empty for the child. */
 #include <otel/memory.h>
 
 #include "common/base/atomic.h"
@@ -19,18 +18,17 @@
 #include <unistd.h>
 
 struct otel_memory {
-    uint32_t process;
-    struct otel_memory *childs; /* made in a child, by whoever exports; release, acquire by
-                                   whoever looks */
+    uint32_t process; /* whose spans are counted; release by who takes over, acquire by others */
     pthread_mutex_t mutex;
     struct oteli_kept_span **spans;
+    size_t first; /* of this process */
     size_t count;
     size_t capacity;
     char *resource;
     size_t resource_length;
 };
 
-static otel_memory *new_store(void)
+otel_memory *otel_memory_new(void)
 {
     otel_memory *memory = calloc(1, sizeof *memory);
     if (memory == NULL)
@@ -40,29 +38,27 @@ static otel_memory *new_store(void)
     return memory;
 }
 
-/* This process's store behind the handle; NULL: it has none yet. */
-static otel_memory *own(const otel_memory *handle)
+static bool is_ours(const otel_memory *memory)
 {
-    const uint32_t process = (uint32_t)getpid();
-    const otel_memory *memory = handle;
-    while (memory != NULL && memory->process != process)
-        memory = OTELI_LOAD_ACQUIRE_PTR(&memory->childs); /* pairs with own_or_new */
-    return (otel_memory *)(uintptr_t)memory;
+    return memory != NULL && oteli_load_acquire_32(&memory->process) == (uint32_t)getpid();
 }
 
-/* NULL: no memory. */
-static otel_memory *own_or_new(otel_memory *handle)
+/* In a forked child. A thread of the parent may have been in the middle of an export: then its
+ * spans are left alone, and their memory with them. */
+static void take_over(otel_memory *memory)
 {
-    otel_memory *memory = own(handle);
-    if (memory != NULL)
-        return memory;
-    memory = new_store();
-    if (memory == NULL)
-        return NULL;
-    while (handle->childs != NULL)
-        handle = handle->childs;
-    OTELI_STORE_RELEASE_PTR(&handle->childs, memory); /* pairs with own */
-    return memory;
+    if (is_ours(memory))
+        return;
+    if (pthread_mutex_trylock(&memory->mutex) != 0) {
+        memory->spans = NULL;
+        memory->count = 0;
+        memory->capacity = 0;
+        memory->resource = NULL;
+    }
+    memory->first = memory->count;
+    memory->resource_length = 0;
+    pthread_mutex_init(&memory->mutex, NULL);
+    oteli_store_release_32(&memory->process, (uint32_t)getpid());
 }
 
 static bool add(otel_memory *memory, const otel_span_view *span)
@@ -95,13 +91,10 @@ static void keep_resource(otel_memory *memory, otel_slice resource)
 
 static otel_export_result export_batch(void *state, otel_export *call)
 {
-    otel_memory *memory = own_or_new(state);
+    otel_memory *memory = state;
     otel_span_view span;
     size_t lost = 0;
-    if (memory == NULL) {
-        otel_export_drop(call, OTEL_DROP_NO_MEMORY, otel_batch_size(call->batch));
-        return OTEL_EXPORT_DONE;
-    }
+    take_over(memory);
     pthread_mutex_lock(&memory->mutex);
     keep_resource(memory, otel_batch_resource(call->batch));
     for (size_t i = 0; i < otel_batch_size(call->batch); i++) {
@@ -114,51 +107,44 @@ static otel_export_result export_batch(void *state, otel_export *call)
     return OTEL_EXPORT_DONE;
 }
 
-/* The handle finds the child's store by itself. */
 static otel_status renew(const void *state, otel_exporter *renewed)
 {
-    *renewed = otel_memory_exporter((otel_memory *)(uintptr_t)state);
+    otel_memory *memory = (otel_memory *)(uintptr_t)state;
+    take_over(memory);
+    *renewed = otel_memory_exporter(memory);
     return OTEL_OK;
 }
 
-otel_memory *otel_memory_new(void)
+/* Free the spans from this one on. */
+static void forget(otel_memory *memory, size_t first)
 {
-    return new_store();
-}
-
-static void forget(otel_memory *memory)
-{
-    for (size_t i = 0; i < memory->count; i++)
+    for (size_t i = first; i < memory->count; i++)
         free(memory->spans[i]);
-    memory->count = 0;
+    memory->count = first;
 }
 
-void otel_memory_clear(otel_memory *handle)
+void otel_memory_clear(otel_memory *memory)
 {
-    otel_memory *memory = own(handle);
-    if (memory == NULL)
+    if (!is_ours(memory))
         return;
     pthread_mutex_lock(&memory->mutex);
-    forget(memory);
+    forget(memory, memory->first);
     pthread_mutex_unlock(&memory->mutex);
 }
 
-void otel_memory_free(otel_memory *handle)
+void otel_memory_free(otel_memory *memory)
 {
-    otel_memory *memory = handle;
-    while (memory != NULL) {
-        otel_memory *next = memory->childs;
-        /* Only a parent's that was half written at the fork is still locked. */
-        if (pthread_mutex_trylock(&memory->mutex) == 0) {
-            forget(memory);
-            pthread_mutex_unlock(&memory->mutex);
-            pthread_mutex_destroy(&memory->mutex);
-            free(memory->spans);
-            free(memory->resource);
-        }
-        free(memory);
-        memory = next;
+    if (memory == NULL)
+        return;
+    /* Only a parent's that was half written at the fork is still locked. */
+    if (pthread_mutex_trylock(&memory->mutex) == 0) {
+        forget(memory, 0);
+        pthread_mutex_unlock(&memory->mutex);
+        pthread_mutex_destroy(&memory->mutex);
+        free(memory->spans);
+        free(memory->resource);
     }
+    free(memory);
 }
 
 otel_exporter otel_memory_exporter(otel_memory *memory)
@@ -167,33 +153,38 @@ otel_exporter otel_memory_exporter(otel_memory *memory)
                          .renew = renew);
 }
 
+/* The mutex of a constant handle is not constant. */
+static otel_memory *of_handle(const otel_memory *handle)
+{
+    return (otel_memory *)(uintptr_t)handle;
+}
+
 size_t otel_memory_count(const otel_memory *handle)
 {
-    otel_memory *memory = own(handle);
-    if (memory == NULL)
+    otel_memory *memory = of_handle(handle);
+    if (!is_ours(memory))
         return 0;
     pthread_mutex_lock(&memory->mutex);
-    const size_t count = memory->count;
+    const size_t count = memory->count - memory->first;
     pthread_mutex_unlock(&memory->mutex);
     return count;
 }
 
 bool otel_memory_span(const otel_memory *handle, size_t index, otel_span_view *span)
 {
-    otel_memory *memory = own(handle);
-    if (memory == NULL)
+    otel_memory *memory = of_handle(handle);
+    if (!is_ours(memory))
         return false;
     pthread_mutex_lock(&memory->mutex);
-    const bool is_there = index < memory->count;
+    const bool is_there = index < memory->count - memory->first;
     if (is_there)
-        *span = memory->spans[index]->view;
+        *span = memory->spans[memory->first + index]->view;
     pthread_mutex_unlock(&memory->mutex);
     return is_there;
 }
 
-otel_slice otel_memory_resource(const otel_memory *handle)
+otel_slice otel_memory_resource(const otel_memory *memory)
 {
-    const otel_memory *memory = own(handle);
-    return memory != NULL ? (otel_slice){memory->resource, memory->resource_length}
-                          : (otel_slice){0};
+    return is_ours(memory) ? (otel_slice){memory->resource, memory->resource_length}
+                           : (otel_slice){0};
 }
