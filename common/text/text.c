@@ -3,7 +3,11 @@
 #include "common/text/text.h"
 
 #include <errno.h>
+#include <float.h>
 #include <locale.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static bool is_blank(char c)
@@ -174,4 +178,34 @@ bool oteli_parse_decimal(otel_slice text, double *number)
     uselocale(before);
     freelocale(plain);
     return true;
+}
+
+/* Of any number that is not subnormal, DBL_DIG digits are what somebody may have written, and
+ * printing that many, without zeros at the end, gives back no more than that. */
+const char *oteli_decimal_text(double number, char text[OTELI_DECIMAL_SIZE])
+{
+    int digits = fabs(number) < DBL_MIN ? 1 : DBL_DIG;
+    do {
+        snprintf(text, OTELI_DECIMAL_SIZE, "%.*g", digits, number);
+    } while (digits++ < DBL_DECIMAL_DIG && strtod(text, NULL) != number);
+    /* Between the digits stands the point of the locale, of one byte or more. */
+    char *point = text + strspn(text, "0123456789-");
+    const size_t bytes = strcspn(point, "0123456789+-e");
+    if (bytes != 0) {
+        *point = '.';
+        memmove(point + 1, point + bytes, strlen(point + bytes) + 1);
+    }
+    return text;
+}
+
+void oteli_build(struct oteli_text_builder *builder, const char *format, ...)
+{
+    const size_t room = builder->length < builder->size ? builder->size - builder->length : 0;
+    va_list arguments;
+    va_start(arguments, format);
+    const int length =
+        vsnprintf(room != 0 ? builder->text + builder->length : NULL, room, format, arguments);
+    va_end(arguments);
+    if (length > 0)
+        builder->length += (size_t)length;
 }

@@ -129,4 +129,19 @@ OTELI_INTERNAL_API bool oteli_parse_whole(otel_slice text, int64_t *number);
  * stands. false: there is something else, or no memory. */
 OTELI_INTERNAL_API bool oteli_parse_decimal(otel_slice text, double *number);
 
+/* Write a finite number as JSON has it, with as few digits as it takes to read the same one back:
+ * 404, 0.5, 1e+21. */
+enum { OTELI_DECIMAL_SIZE = 32 };
+OTELI_INTERNAL_API const char *oteli_decimal_text(double number, char text[OTELI_DECIMAL_SIZE]);
+
+/* A text that is put together piece by piece, in a buffer. What does not fit is counted and not
+ * written, as snprintf does it. */
+struct oteli_text_builder {
+    char *text;
+    size_t size;
+    size_t length; /* of the whole text, written or not */
+};
+OTELI_INTERNAL_API void oteli_build(struct oteli_text_builder *builder, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
 #endif

@@ -3,10 +3,9 @@
  * text. */
 #include "exporters/json/json_text.h"
 
+#include "common/text/text.h"
 #include "common/text/utf8.h"
-#include <float.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,35 +179,10 @@ void oteli_json_add_signed(struct oteli_text *json, int64_t number)
     oteli_json_add_unsigned(json, number < 0 ? -(uint64_t)number : (uint64_t)number);
 }
 
-/* What printf has made of a number, with a point whatever the locale says. */
-static void add_printed(struct oteli_text *json, const char *number)
-{
-    bool in_point = false;
-    for (const char *at = number; *at != '\0'; at++) {
-        const bool is_usual = strchr("0123456789+-e", *at) != NULL;
-        if (is_usual)
-            oteli_text_add(json, at, 1);
-        else if (!in_point)
-            OTELI_JSON_ADD(json, ".");
-        in_point = !is_usual;
-    }
-}
-
-/* Of any number that is not subnormal, DBL_DIG digits are what somebody may have written, and
- * printing that many, without zeros at the end, gives back no more than that. */
-static void add_fraction(struct oteli_text *json, double number)
-{
-    char printed[40];
-    int digits = fabs(number) < DBL_MIN ? 1 : DBL_DIG;
-    do {
-        snprintf(printed, sizeof printed, "%.*g", digits, number);
-    } while (digits++ < DBL_DECIMAL_DIG && strtod(printed, NULL) != number);
-    add_printed(json, printed);
-}
-
 void oteli_json_add_double(struct oteli_text *json, double number)
 {
     const double exact_max = 1e15;
+    char text[OTELI_DECIMAL_SIZE];
     if (isnan(number))
         OTELI_JSON_ADD(json, "\"NaN\"");
     else if (isinf(number) && number > 0)
@@ -220,5 +194,5 @@ void oteli_json_add_double(struct oteli_text *json, double number)
     else if (fabs(number) < exact_max && number == (double)(int64_t)number)
         oteli_json_add_signed(json, (int64_t)number);
     else
-        add_fraction(json, number);
+        oteli_text_add(json, text, strlen(oteli_decimal_text(number, text)));
 }

@@ -51,14 +51,13 @@ static void intend(const void *state, const otel_sampling_query *query,
 static size_t describe(const void *state, char *text, size_t size)
 {
     const struct annotating *annotating = state;
-    struct oteli_words words = oteli_words_begin(text, size);
-    oteli_words_put(&words, "ComposableAnnotating{");
-    oteli_words_put_composable(&words, &annotating->inner);
+    struct oteli_text_builder words = {text, size, 0};
+    oteli_build(&words, "ComposableAnnotating{");
+    oteli_describe_composable(&words, &annotating->inner);
     for (size_t i = 0; i < annotating->count; i++) {
-        oteli_words_put(&words, i == 0 ? ",attributes:" : ";");
-        oteli_words_put(&words, annotating->attributes[i].key);
+        oteli_build(&words, "%s%s", i == 0 ? ",attributes:" : ";", annotating->attributes[i].key);
     }
-    oteli_words_put(&words, "}");
+    oteli_build(&words, "}");
     return words.length;
 }
 

@@ -5,72 +5,47 @@
 #include "sdk/composable/sampler_description.h"
 #include "sdk/sampling/owned_sampler.h"
 
-static void intend_on(const void *state, const otel_sampling_query *query,
-                      otel_sampling_intent *intent)
+#include <stdio.h>
+
+/* One threshold for all spans: ComposableAlwaysOn, ComposableAlwaysOff, ComposableProbability. */
+struct threshold {
+    int64_t threshold;
+    const char *name; /* of the first two */
+    double ratio;     /* of the last */
+};
+
+static void intend_threshold(const void *state, const otel_sampling_query *query,
+                             otel_sampling_intent *intent)
 {
-    (void)state;
+    const struct threshold *fixed = state;
     (void)query;
-    intent->threshold = 0;
-    intent->threshold_is_reliable = true;
+    intent->threshold = fixed->threshold;
+    intent->threshold_is_reliable = fixed->threshold != OTEL_NEVER_SAMPLE;
 }
 
-static void intend_off(const void *state, const otel_sampling_query *query,
-                       otel_sampling_intent *intent)
+static size_t describe_threshold(const void *state, char *text, size_t size)
 {
-    (void)state;
-    (void)query;
-    intent->threshold = OTEL_NEVER_SAMPLE;
-    intent->threshold_is_reliable = false;
-}
-
-static size_t describe_on(const void *state, char *text, size_t size)
-{
-    (void)state;
-    struct oteli_words words = oteli_words_begin(text, size);
-    oteli_words_put(&words, "ComposableAlwaysOn");
-    return words.length;
-}
-
-static size_t describe_off(const void *state, char *text, size_t size)
-{
-    (void)state;
-    struct oteli_words words = oteli_words_begin(text, size);
-    oteli_words_put(&words, "ComposableAlwaysOff");
-    return words.length;
+    const struct threshold *fixed = state;
+    char ratio[OTELI_RATIO_SIZE];
+    if (fixed->name != NULL)
+        return (size_t)snprintf(text, size, "%s", fixed->name);
+    return (size_t)snprintf(text, size, "ComposableProbability{%s}",
+                            oteli_ratio_text(fixed->ratio, ratio));
 }
 
 otel_composable otel_composable_always_on(void)
 {
-    return OTEL_COMPOSABLE(.intend = intend_on, .describe = describe_on);
+    static const struct threshold on = {.threshold = 0, .name = "ComposableAlwaysOn"};
+    return OTEL_COMPOSABLE(.state = (void *)(uintptr_t)&on, .intend = intend_threshold,
+                           .describe = describe_threshold);
 }
 
 otel_composable otel_composable_always_off(void)
 {
-    return OTEL_COMPOSABLE(.intend = intend_off, .describe = describe_off);
-}
-
-struct probability {
-    double ratio;
-    int64_t threshold;
-};
-
-static void intend_probability(const void *state, const otel_sampling_query *query,
-                               otel_sampling_intent *intent)
-{
-    (void)query;
-    const struct probability *probability = state;
-    intent->threshold = probability->threshold;
-    intent->threshold_is_reliable = true;
-}
-
-static size_t describe_probability(const void *state, char *text, size_t size)
-{
-    const struct probability *probability = state;
-    struct oteli_words words = oteli_words_begin(text, size);
-    oteli_words_put(&words, "ComposableProbability{");
-    oteli_words_put_ratio(&words, probability->ratio);
-    oteli_words_put(&words, "}");
-    return words.length;
+    static const struct threshold off = {.threshold = OTEL_NEVER_SAMPLE,
+                                         .name = "ComposableAlwaysOff"};
+    return OTEL_COMPOSABLE(.state = (void *)(uintptr_t)&off, .intend = intend_threshold,
+                           .describe = describe_threshold);
 }
 
 otel_status otel_composable_probability(double ratio, otel_composable *composable)
@@ -81,12 +56,12 @@ otel_status otel_composable_probability(double ratio, otel_composable *composabl
         *composable = otel_composable_always_off();
         return OTEL_OK;
     }
-    struct probability *state = malloc(sizeof *state);
+    struct threshold *state = malloc(sizeof *state);
     if (state == NULL)
         return OTEL_ERROR_NO_MEMORY;
-    *state = (struct probability){.ratio = ratio, .threshold = oteli_threshold_of(ratio)};
-    *composable = OTEL_COMPOSABLE(.state = state, .intend = intend_probability,
-                                  .describe = describe_probability, .free = free);
+    *state = (struct threshold){.threshold = oteli_threshold_of(ratio), .ratio = ratio};
+    *composable = OTEL_COMPOSABLE(.state = state, .intend = intend_threshold,
+                                  .describe = describe_threshold, .free = free);
     return OTEL_OK;
 }
 
@@ -117,10 +92,10 @@ static void intend_parent_threshold(const void *state, const otel_sampling_query
 
 static size_t describe_parent_threshold(const void *state, char *text, size_t size)
 {
-    struct oteli_words words = oteli_words_begin(text, size);
-    oteli_words_put(&words, "ComposableParentThreshold{root:");
-    oteli_words_put_composable(&words, state);
-    oteli_words_put(&words, "}");
+    struct oteli_text_builder words = {text, size, 0};
+    oteli_build(&words, "ComposableParentThreshold{root:");
+    oteli_describe_composable(&words, state);
+    oteli_build(&words, "}");
     return words.length;
 }
 

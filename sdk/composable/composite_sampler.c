@@ -17,10 +17,10 @@ static void sample(const void *state, const otel_sampling_query *query,
 
 static size_t describe(const void *state, char *text, size_t size)
 {
-    struct oteli_words words = oteli_words_begin(text, size);
-    oteli_words_put(&words, "CompositeSampler{");
-    oteli_words_put_composable(&words, state);
-    oteli_words_put(&words, "}");
+    struct oteli_text_builder words = {text, size, 0};
+    oteli_build(&words, "CompositeSampler{");
+    oteli_describe_composable(&words, state);
+    oteli_build(&words, "}");
     return words.length;
 }
 

@@ -4,6 +4,7 @@
 #include "sdk/composable/consistent.h"
 #include "sdk/composable/sampler_description.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct probability {
@@ -35,11 +36,9 @@ static void sample(const void *state, const otel_sampling_query *query,
 static size_t describe(const void *state, char *text, size_t size)
 {
     const struct probability *probability = state;
-    struct oteli_words words = oteli_words_begin(text, size);
-    oteli_words_put(&words, "ProbabilitySampler{");
-    oteli_words_put_ratio(&words, probability->ratio);
-    oteli_words_put(&words, "}");
-    return words.length;
+    char ratio_text[OTELI_RATIO_SIZE];
+    return (size_t)snprintf(text, size, "ProbabilitySampler{%s}",
+                            oteli_ratio_text(probability->ratio, ratio_text));
 }
 
 otel_status otel_sampler_probability(double ratio, otel_sampler *sampler)

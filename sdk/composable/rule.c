@@ -3,9 +3,11 @@
 #include "sdk/composable/rule.h"
 
 #include "common/text/pattern.h"
+#include "common/text/text.h"
 #include "sdk/composable/consistent.h"
-#include "sdk/composable/sampler_description.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static bool copy_text(struct oteli_pool *pool, const char *from, const char **to)
@@ -76,21 +78,31 @@ static bool accepts_second(const otel_sampling_rule *rule, const char *text, siz
     return !is_like_one_of(rule->excluded, rule->excluded_count, text, length);
 }
 
-static bool number_is_accepted(const otel_sampling_rule *rule, accepts *accept, bool is_real,
-                               double real, int64_t integer)
+static bool text_is_accepted(const otel_sampling_rule *rule, accepts *accept, const char *text)
 {
-    char text[40];
-    struct oteli_words words = oteli_words_begin(text, sizeof text);
-    if (is_real)
-        oteli_words_put_double(&words, real);
-    else
-        oteli_words_put_int(&words, integer);
-    return accept(rule, text, words.length);
+    return accept(rule, text, strlen(text));
 }
 
 static bool boolean_is_accepted(const otel_sampling_rule *rule, accepts *accept, bool boolean)
 {
-    return boolean ? accept(rule, "true", 4) : accept(rule, "false", 5);
+    return text_is_accepted(rule, accept, boolean ? "true" : "false");
+}
+
+static bool integer_is_accepted(const otel_sampling_rule *rule, accepts *accept, int64_t integer)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%lld", (long long)integer);
+    return text_is_accepted(rule, accept, text);
+}
+
+static bool real_is_accepted(const otel_sampling_rule *rule, accepts *accept, double real)
+{
+    char text[OTELI_DECIMAL_SIZE];
+    if (isnan(real))
+        return text_is_accepted(rule, accept, "NaN");
+    if (isinf(real))
+        return text_is_accepted(rule, accept, real < 0 ? "-Infinity" : "Infinity");
+    return text_is_accepted(rule, accept, oteli_decimal_text(real, text));
 }
 
 /* One element of an array. */
@@ -99,14 +111,13 @@ static bool element_is_accepted(const otel_sampling_rule *rule, accepts *accept,
 {
     switch (value->type) {
     case OTEL_VALUE_STRING_ARRAY:
-        return value->as.strings[i] != NULL &&
-               accept(rule, value->as.strings[i], strlen(value->as.strings[i]));
+        return value->as.strings[i] != NULL && text_is_accepted(rule, accept, value->as.strings[i]);
     case OTEL_VALUE_BOOL_ARRAY:
         return boolean_is_accepted(rule, accept, value->as.booleans[i]);
     case OTEL_VALUE_INT_ARRAY:
-        return number_is_accepted(rule, accept, false, 0, value->as.integers[i]);
+        return integer_is_accepted(rule, accept, value->as.integers[i]);
     case OTEL_VALUE_DOUBLE_ARRAY:
-        return number_is_accepted(rule, accept, true, value->as.reals[i], 0);
+        return real_is_accepted(rule, accept, value->as.reals[i]);
     default:
         return false;
     }
@@ -123,9 +134,9 @@ static bool value_is_accepted(const otel_sampling_rule *rule, accepts *accept,
     case OTEL_VALUE_BOOL:
         return boolean_is_accepted(rule, accept, value->as.boolean);
     case OTEL_VALUE_INT:
-        return number_is_accepted(rule, accept, false, 0, value->as.integer);
+        return integer_is_accepted(rule, accept, value->as.integer);
     case OTEL_VALUE_DOUBLE:
-        return number_is_accepted(rule, accept, true, value->as.real, 0);
+        return real_is_accepted(rule, accept, value->as.real);
     case OTEL_VALUE_EMPTY:
         return accept(rule, "", 0);
     default:

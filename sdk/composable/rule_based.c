@@ -31,14 +31,14 @@ static void intend(const void *state, const otel_sampling_query *query,
 static size_t describe(const void *state, char *text, size_t size)
 {
     const struct rule_based *based = state;
-    struct oteli_words words = oteli_words_begin(text, size);
-    oteli_words_put(&words, "ComposableRuleBased{");
+    struct oteli_text_builder words = {text, size, 0};
+    oteli_build(&words, "ComposableRuleBased{");
     for (size_t i = 0; i < based->count; i++) {
         if (i != 0)
-            oteli_words_put(&words, ",");
-        oteli_words_put_composable(&words, &based->rules[i].sampler);
+            oteli_build(&words, ",");
+        oteli_describe_composable(&words, &based->rules[i].sampler);
     }
-    oteli_words_put(&words, "}");
+    oteli_build(&words, "}");
     return words.length;
 }
 

@@ -5,46 +5,38 @@
 
 #include "common/log.h"
 #include "common/text/secrets.h"
+#include "common/text/text.h"
 #include "sdk/processors/processors.h"
 #include "sdk/processors/simple_processor.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-__attribute__((format(printf, 2, 3))) static void put(struct oteli_announcement *message,
-                                                      const char *format, ...)
-{
-    const size_t room = sizeof message->text - message->length;
-    va_list arguments;
-    va_start(arguments, format);
-    const int wanted = vsnprintf(message->text + message->length, room, format, arguments);
-    va_end(arguments);
-    if (wanted > 0)
-        message->length += (size_t)wanted < room ? (size_t)wanted : room - 1;
-}
+struct announcement {
+    struct oteli_text_builder text;
+    size_t ways; /* exporters and processors that are in it */
+    bool has_default;
+};
 
 /* "to URL (origin) by otlp_http_span_exporter (origin)" */
-static void put_way(struct oteli_announcement *message, const otel_exporter *exporter,
-                    const char *origin, const char *name_origin)
+static void put_way(struct announcement *message, const otel_exporter *exporter, const char *origin,
+                    const char *name_origin)
 {
     const bool says = exporter->size >= offsetof(otel_exporter, destination_is_default) +
                                             sizeof exporter->destination_is_default &&
                       exporter->destination != NULL;
     const bool is_default = says && exporter->destination_is_default;
-    put(message, message->ways++ == 0 ? "spans go" : ",");
+    oteli_build(&message->text, "%s", message->ways++ == 0 ? "spans go" : ",");
     if (says)
-        put(message, " to %.200s (%.100s) by", exporter->destination,
-            is_default ? "default" : origin);
+        oteli_build(&message->text, " to %.200s (%.100s) by", exporter->destination,
+                    is_default ? "default" : origin);
     else
-        put(message, " to");
-    put(message, " %.60s (%.100s)", exporter->name != NULL ? exporter->name : "an exporter",
-        name_origin);
+        oteli_build(&message->text, " to");
+    oteli_build(&message->text, " %.60s (%.100s)",
+                exporter->name != NULL ? exporter->name : "an exporter", name_origin);
     message->has_default = message->has_default || is_default;
 }
 
-static void put_exporters(struct oteli_announcement *message,
-                          const struct oteli_engine_options *options)
+static void put_exporters(struct announcement *message, const struct oteli_engine_options *options)
 {
     const struct oteli_start_origins *origins = &options->origins;
     const struct oteli_config *config = options->config;
@@ -65,8 +57,7 @@ static void put_exporters(struct oteli_announcement *message,
     }
 }
 
-static void put_processors(struct oteli_announcement *message,
-                           const struct oteli_engine_options *options)
+static void put_processors(struct announcement *message, const struct oteli_engine_options *options)
 {
     const struct oteli_start_file *file = options->origins.file;
     for (size_t i = 0; i < options->program.processor_count; i++) {
@@ -78,8 +69,7 @@ static void put_processors(struct oteli_announcement *message,
     }
 }
 
-static void put_sampler(struct oteli_announcement *message,
-                        const struct oteli_engine_options *options)
+static void put_sampler(struct announcement *message, const struct oteli_engine_options *options)
 {
     const struct oteli_config *config = options->config;
     const struct oteli_start_file *file = options->origins.file;
@@ -88,34 +78,36 @@ static void put_sampler(struct oteli_announcement *message,
         char text[200] = "of the program";
         if (sampler->describe != NULL)
             sampler->describe(sampler->state, text, sizeof text);
-        put(message, "; sampler %s (%.100s)", text,
-            file != NULL && file->has_sampler ? file->path : "code");
+        oteli_build(&message->text, "; sampler %s (%.100s)", text,
+                    file != NULL && file->has_sampler ? file->path : "code");
         return;
     }
-    put(message, "; sampler %s", config->traces_sampler);
+    oteli_build(&message->text, "; sampler %s", config->traces_sampler);
     const bool takes_argument = strstr(config->traces_sampler, "always_") == NULL;
     if (takes_argument && config->traces_sampler_arg != NULL) {
         char shown[101];
-        put(message, " %s", oteli_hide_in_setting(config->traces_sampler_arg, shown, sizeof shown));
+        oteli_build(&message->text, " %s",
+                    oteli_hide_in_setting(config->traces_sampler_arg, shown, sizeof shown));
     }
-    put(message, " (%s)", oteli_config_origin(config, &config->traces_sampler));
+    oteli_build(&message->text, " (%s)", oteli_config_origin(config, &config->traces_sampler));
 }
 
-void oteli_announce(const struct oteli_engine_options *options, struct oteli_announcement *message)
+void oteli_announce(const struct oteli_engine_options *options, char text[OTELI_ANNOUNCEMENT_SIZE])
 {
+    struct announcement message = {.text = {.text = text, .size = OTELI_ANNOUNCEMENT_SIZE}};
     const struct oteli_config *config = options->config;
     const struct oteli_start_file *file = options->origins.file;
-    *message = (struct oteli_announcement){.length = 0};
     if (config->sdk_disabled) {
-        put(message, "no span is recorded: the SDK is disabled (%.200s)",
-            file != NULL ? file->path : oteli_config_origin(config, &config->sdk_disabled));
+        oteli_build(&message.text, "no span is recorded: the SDK is disabled (%.200s)",
+                    file != NULL ? file->path : oteli_config_origin(config, &config->sdk_disabled));
     } else {
-        put_exporters(message, options);
-        put_processors(message, options);
-        if (message->ways == 0)
-            put(message, "spans go nowhere: there is no exporter (%.200s)",
-                file != NULL ? file->path : oteli_config_origin(config, &config->traces_exporter));
-        put_sampler(message, options);
+        put_exporters(&message, options);
+        put_processors(&message, options);
+        if (message.ways == 0)
+            oteli_build(&message.text, "spans go nowhere: there is no exporter (%.200s)",
+                        file != NULL ? file->path
+                                     : oteli_config_origin(config, &config->traces_exporter));
+        put_sampler(&message, options);
     }
-    oteli_log_tell(message->has_default, "%s", message->text);
+    oteli_log_tell(message.has_default, "%s", text);
 }

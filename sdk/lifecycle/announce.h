@@ -6,15 +6,10 @@
 
 #include "sdk/lifecycle/sdk_start.h"
 
-struct oteli_announcement {
-    char text[800];
-    size_t length;
-    size_t ways; /* exporters and processors that are in it */
-    bool has_default;
-};
+enum { OTELI_ANNOUNCEMENT_SIZE = 800 };
 
 /* Once the SDK has started, or has found itself disabled. The level is info; on stderr it appears
  * only where a destination is a default, or at OTEL_LOG_DEBUG. Secrets are not in it. */
-void oteli_announce(const struct oteli_engine_options *options, struct oteli_announcement *message);
+void oteli_announce(const struct oteli_engine_options *options, char text[OTELI_ANNOUNCEMENT_SIZE]);
 
 #endif

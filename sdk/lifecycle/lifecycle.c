@@ -267,11 +267,11 @@ otel_status oteli_start(const struct oteli_engine_options *options)
     else
         oteli_start_discard(options);
     if (status == OTEL_OK) {
-        struct oteli_announcement message;
-        oteli_announce(options, &message);
+        char message[OTELI_ANNOUNCEMENT_SIZE];
+        oteli_announce(options, message);
         oteli_lifecycle_lock();
         if (is_running || is_disabled)
-            oteli_published_put(options->config, message.text);
+            oteli_published_put(options->config, message);
         oteli_lifecycle_unlock();
     }
     return status;

@@ -4,46 +4,40 @@
 #include "sdk/composable/sampler_description.h"
 #include "sdk/sampling/owned_sampler.h"
 
-static void sample_on(const void *state, const otel_sampling_query *query,
-                      otel_sampling_result *result)
+#include <stdio.h>
+
+/* A sampler that has one decision for all spans; its state is constant. */
+struct constant {
+    otel_sampling_decision decision;
+    const char *name;
+};
+
+static void sample_constant(const void *state, const otel_sampling_query *query,
+                            otel_sampling_result *result)
 {
-    (void)state;
+    const struct constant *constant = state;
     (void)query;
-    result->decision = OTEL_SAMPLING_RECORD_AND_SAMPLE;
+    result->decision = constant->decision;
 }
 
-static void sample_off(const void *state, const otel_sampling_query *query,
-                       otel_sampling_result *result)
+static size_t describe_constant(const void *state, char *text, size_t size)
 {
-    (void)state;
-    (void)query;
-    result->decision = OTEL_SAMPLING_DROP;
-}
-
-static size_t describe_on(const void *state, char *text, size_t size)
-{
-    (void)state;
-    struct oteli_words words = oteli_words_begin(text, size);
-    oteli_words_put(&words, "AlwaysOnSampler");
-    return words.length;
-}
-
-static size_t describe_off(const void *state, char *text, size_t size)
-{
-    (void)state;
-    struct oteli_words words = oteli_words_begin(text, size);
-    oteli_words_put(&words, "AlwaysOffSampler");
-    return words.length;
+    const struct constant *constant = state;
+    return (size_t)snprintf(text, size, "%s", constant->name);
 }
 
 otel_sampler otel_sampler_always_on(void)
 {
-    return OTEL_SAMPLER(.sample = sample_on, .describe = describe_on);
+    static const struct constant on = {OTEL_SAMPLING_RECORD_AND_SAMPLE, "AlwaysOnSampler"};
+    return OTEL_SAMPLER(.state = (void *)(uintptr_t)&on, .sample = sample_constant,
+                        .describe = describe_constant);
 }
 
 otel_sampler otel_sampler_always_off(void)
 {
-    return OTEL_SAMPLER(.sample = sample_off, .describe = describe_off);
+    static const struct constant off = {OTEL_SAMPLING_DROP, "AlwaysOffSampler"};
+    return OTEL_SAMPLER(.state = (void *)(uintptr_t)&off, .sample = sample_constant,
+                        .describe = describe_constant);
 }
 
 static void sample_record(const void *state, const otel_sampling_query *query,
@@ -57,10 +51,10 @@ static void sample_record(const void *state, const otel_sampling_query *query,
 
 static size_t describe_record(const void *state, char *text, size_t size)
 {
-    struct oteli_words words = oteli_words_begin(text, size);
-    oteli_words_put(&words, "AlwaysRecord{");
-    oteli_words_put_sampler(&words, state);
-    oteli_words_put(&words, "}");
+    struct oteli_text_builder words = {text, size, 0};
+    oteli_build(&words, "AlwaysRecord{");
+    oteli_describe_sampler(&words, state);
+    oteli_build(&words, "}");
     return words.length;
 }
 

@@ -39,12 +39,12 @@ static size_t describe(const void *state, char *text, size_t size)
         "ParentBased{root:", ",remoteParentSampled:", ",remoteParentNotSampled:",
         ",localParentSampled:", ",localParentNotSampled:"};
     const struct parent_based *based = state;
-    struct oteli_words words = oteli_words_begin(text, size);
+    struct oteli_text_builder words = {text, size, 0};
     for (unsigned i = 0; i < DELEGATES; i++) {
-        oteli_words_put(&words, names[i]);
-        oteli_words_put_sampler(&words, &based->delegates[i]);
+        oteli_build(&words, "%s", names[i]);
+        oteli_describe_sampler(&words, &based->delegates[i]);
     }
-    oteli_words_put(&words, "}");
+    oteli_build(&words, "}");
     return words.length;
 }
 

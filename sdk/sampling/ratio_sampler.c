@@ -7,6 +7,7 @@
 #include "sdk/composable/consistent.h"
 #include "sdk/composable/sampler_description.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 struct trace_id_ratio {
@@ -42,11 +43,9 @@ static void sample(const void *state, const otel_sampling_query *query,
 static size_t describe(const void *state, char *text, size_t size)
 {
     const struct trace_id_ratio *ratio = state;
-    struct oteli_words words = oteli_words_begin(text, size);
-    oteli_words_put(&words, "TraceIdRatioBased{");
-    oteli_words_put_ratio(&words, ratio->ratio);
-    oteli_words_put(&words, "}");
-    return words.length;
+    char ratio_text[OTELI_RATIO_SIZE];
+    return (size_t)snprintf(text, size, "TraceIdRatioBased{%s}",
+                            oteli_ratio_text(ratio->ratio, ratio_text));
 }
 
 otel_status otel_sampler_trace_id_ratio(double ratio, otel_sampler *sampler)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/stats/stats_read.c - otel_stats_read, and the numbers as a text. Any thread. */
+#include "common/text/text.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "sdk/stats/stats.h"
 
@@ -38,31 +39,14 @@ static const char *with_commas(uint64_t number, char text[32])
     return text;
 }
 
-struct writer {
-    char *text;
-    size_t size;
-    size_t length;
-};
-
-static void put(struct writer *to, const char *what)
-{
-    for (; *what != '\0'; what++, to->length++)
-        if (to->length + 1 < to->size)
-            to->text[to->length] = *what;
-    if (to->size != 0)
-        to->text[to->length < to->size ? to->length : to->size - 1] = '\0';
-}
-
-static void put_count(struct writer *to, const char *label, uint64_t count)
+static void put_count(struct oteli_text_builder *to, const char *label, uint64_t count)
 {
     char number[32];
-    put(to, label);
-    put(to, " ");
-    put(to, with_commas(count, number));
+    oteli_build(to, "%s %s", label, with_commas(count, number));
 }
 
 /* A sum and its parts, for example "dropped 3 (unconfirmed 1, no_memory 2)". */
-static void put_reasons(struct writer *to, const char *label, const uint64_t *counts,
+static void put_reasons(struct oteli_text_builder *to, const char *label, const uint64_t *counts,
                         unsigned reasons, const char *(*name)(unsigned reason))
 {
     uint64_t sum = 0;
@@ -73,12 +57,12 @@ static void put_reasons(struct writer *to, const char *label, const uint64_t *co
     for (unsigned i = 0; i < reasons; i++) {
         if (counts[i] == 0)
             continue;
-        put(to, separator);
+        oteli_build(to, "%s", separator);
         put_count(to, name(i), counts[i]);
         separator = ", ";
     }
     if (sum != 0)
-        put(to, ")");
+        oteli_build(to, ")");
 }
 
 static const char *name_of_withheld(unsigned reason)
@@ -93,7 +77,7 @@ static const char *name_of_dropped(unsigned reason)
 
 size_t otel_stats_describe(const otel_stats *stats, char *text, size_t size)
 {
-    struct writer to = {text, size, 0};
+    struct oteli_text_builder to = {text, size, 0};
     otel_stats known = {0};
     memcpy(&known, stats, stats->size < sizeof known ? stats->size : sizeof known);
     uint64_t withheld = 0;
