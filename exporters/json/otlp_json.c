@@ -1,254 +1,177 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/json/otlp_json.c - the contracts are in otlp_json.h. One thread at a time; owns
- * nothing, borrows the batch for the call. */
+ * nothing, borrows the batch for the call.
+ *
+ * Messages become objects by tables of their fields. Fields stand in the order of their numbers
+ * in the bytes that the SDK makes, and so do their members. */
 #include "exporters/json/otlp_json.h"
 
 #include "common/wire.h"
 #include "exporters/json/json_value.h"
 
-enum {
-    RESOURCE_DROPPED_ATTRIBUTES = 2,
-    RESOURCE_ENTITY = 3,
-    SCOPE_DROPPED_ATTRIBUTES = 4,
-    ENTITY_SCHEMA_URL = 1,
-    ENTITY_TYPE = 2,
-    ENTITY_ID_KEY = 3,
-    ENTITY_DESCRIPTION_KEY = 4
-};
-
 enum { USUAL_BYTES_MAX = 1024 * 1024 }; /* of requests with more than one span */
 
-/* ---- members of objects, each behind a comma ------------------------------------------ */
+/* ---- messages ------------------------------------------------------------------------- */
 
-#define MEMBER(json, name) OTELI_JSON_ADD(json, ",\"" name "\":")
+/* What a field of a message becomes in JSON. */
+enum form {
+    TEXT,
+    ID,     /* bytes, in hexadecimal digits */
+    NUMBER, /* of 32 bits */
+    TIME,   /* a number of 64 bits, which is a string in JSON */
+    MESSAGE,
+    /* lists */
+    TEXTS,
+    MESSAGES,
+    ATTRIBUTES
+};
 
-static void add_count(struct oteli_text *json, const char *member, uint64_t count)
+/* A member of an object, in a table by the numbers of the message's fields. */
+struct member {
+    const char *name; /* NULL: there is no such field */
+    enum form form;
+    const struct message *type; /* of messages */
+};
+
+struct message {
+    const struct member *members;
+    uint32_t count;
+};
+
+#define MESSAGE_OF(members)                           \
+    {                                                 \
+        members, sizeof(members) / sizeof(members)[0] \
+    }
+
+static const struct member entity_members[] = {
+    [1] = {"schemaUrl", TEXT, NULL},
+    [2] = {"type", TEXT, NULL},
+    [3] = {"idKeys", TEXTS, NULL},
+    [4] = {"descriptionKeys", TEXTS, NULL},
+};
+static const struct message entity_type = MESSAGE_OF(entity_members);
+
+static const struct member resource_members[] = {
+    [OTEL_FIELD_RESOURCE_ATTRIBUTE] = {"attributes", ATTRIBUTES, NULL},
+    [2] = {"droppedAttributesCount", NUMBER, NULL},
+    [3] = {"entityRefs", MESSAGES, &entity_type},
+};
+static const struct message resource_type = MESSAGE_OF(resource_members);
+
+static const struct member scope_members[] = {
+    [1] = {"name", TEXT, NULL},
+    [2] = {"version", TEXT, NULL},
+    [OTEL_FIELD_SCOPE_ATTRIBUTE] = {"attributes", ATTRIBUTES, NULL},
+    [4] = {"droppedAttributesCount", NUMBER, NULL},
+};
+static const struct message scope_type = MESSAGE_OF(scope_members);
+
+static const struct member event_members[] = {
+    [1] = {"timeUnixNano", TIME, NULL},
+    [2] = {"name", TEXT, NULL},
+    [OTEL_FIELD_EVENT_ATTRIBUTE] = {"attributes", ATTRIBUTES, NULL},
+    [4] = {"droppedAttributesCount", NUMBER, NULL},
+};
+static const struct message event_type = MESSAGE_OF(event_members);
+
+static const struct member link_members[] = {
+    [1] = {"traceId", ID, NULL},
+    [2] = {"spanId", ID, NULL},
+    [3] = {"traceState", TEXT, NULL},
+    [OTEL_FIELD_LINK_ATTRIBUTE] = {"attributes", ATTRIBUTES, NULL},
+    [5] = {"droppedAttributesCount", NUMBER, NULL},
+    [6] = {"flags", NUMBER, NULL},
+};
+static const struct message link_type = MESSAGE_OF(link_members);
+
+static const struct member status_members[] = {
+    [2] = {"message", TEXT, NULL},
+    [3] = {"code", NUMBER, NULL},
+};
+static const struct message status_type = MESSAGE_OF(status_members);
+
+static const struct member span_members[] = {
+    [1] = {"traceId", ID, NULL},
+    [2] = {"spanId", ID, NULL},
+    [3] = {"traceState", TEXT, NULL},
+    [4] = {"parentSpanId", ID, NULL},
+    [5] = {"name", TEXT, NULL},
+    [6] = {"kind", NUMBER, NULL},
+    [7] = {"startTimeUnixNano", TIME, NULL},
+    [8] = {"endTimeUnixNano", TIME, NULL},
+    [OTEL_FIELD_SPAN_ATTRIBUTE] = {"attributes", ATTRIBUTES, NULL},
+    [10] = {"droppedAttributesCount", NUMBER, NULL},
+    [11] = {"events", MESSAGES, &event_type},
+    [12] = {"droppedEventsCount", NUMBER, NULL},
+    [13] = {"links", MESSAGES, &link_type},
+    [14] = {"droppedLinksCount", NUMBER, NULL},
+    [15] = {"status", MESSAGE, &status_type},
+    [16] = {"flags", NUMBER, NULL},
+};
+static const struct message span_type = MESSAGE_OF(span_members);
+
+static void add_message(struct oteli_text *json, const struct message *type, otel_slice message);
+
+static void add_value(struct oteli_text *json, const struct member *member,
+                      const struct oteli_field *field)
 {
-    if (count == 0)
-        return;
-    oteli_text_add(json, member, strlen(member));
-    oteli_json_add_unsigned(json, count);
+    const otel_slice bytes = {(const char *)field->bytes, field->length};
+    const otel_slice whole = {(const char *)field->start,
+                              (size_t)(field->bytes + field->length - field->start)};
+    switch (member->form) {
+    case TEXT:
+    case TEXTS:
+        oteli_json_add_string(json, bytes);
+        break;
+    case ID:
+        oteli_json_add_hex(json, field->bytes, field->length);
+        break;
+    case NUMBER:
+        oteli_json_add_unsigned(json, field->value);
+        break;
+    case TIME:
+        OTELI_JSON_ADD(json, "\"");
+        oteli_json_add_unsigned(json, field->value);
+        OTELI_JSON_ADD(json, "\"");
+        break;
+    case MESSAGE:
+    case MESSAGES:
+        add_message(json, member->type, bytes);
+        break;
+    case ATTRIBUTES: /* one of them */
+        oteli_json_add_attributes(json, whole, field->number, OTELI_JSON_OTLP);
+        break;
+    }
 }
 
-static void add_text(struct oteli_text *json, const char *member, otel_slice text)
+/* A message as an object. The elements of a list stand together in our messages. */
+static void add_message(struct oteli_text *json, const struct message *type, otel_slice message)
 {
-    if (text.length == 0)
-        return;
-    oteli_text_add(json, member, strlen(member));
-    oteli_json_add_string(json, text);
-}
-
-static void add_time(struct oteli_text *json, const char *member, uint64_t ns)
-{
-    if (ns == 0)
-        return;
-    oteli_text_add(json, member, strlen(member));
-    OTELI_JSON_ADD(json, "\"");
-    oteli_json_add_unsigned(json, ns);
-    OTELI_JSON_ADD(json, "\"");
-}
-
-static void add_id(struct oteli_text *json, const char *member, const uint8_t *id, size_t bytes)
-{
-    if (id == NULL)
-        return;
-    oteli_text_add(json, member, strlen(member));
-    oteli_json_add_hex(json, id, bytes);
-}
-
-static void add_attributes(struct oteli_text *json, otel_slice attributes, uint32_t field)
-{
-    if (attributes.length == 0)
-        return;
-    MEMBER(json, "attributes");
-    OTELI_JSON_ADD(json, "[");
-    oteli_json_add_attributes(json, attributes, field, OTELI_JSON_OTLP);
-    OTELI_JSON_ADD(json, "]");
-}
-
-/* What stands before an element of a list, of which there are `count` so far: `member` before the
- * first; and behind the last. */
-static void begin_element(struct oteli_text *json, const char *member, size_t *count)
-{
-    if ((*count)++ == 0)
-        oteli_text_add(json, member, strlen(member));
-    else
-        OTELI_JSON_ADD(json, ",");
-}
-
-static void end_list(struct oteli_text *json, size_t count)
-{
-    if (count != 0)
+    const size_t object = oteli_json_open(json);
+    const uint8_t *at = (const uint8_t *)message.data;
+    const uint8_t *end = at + message.length;
+    uint32_t list = 0; /* the number of the field whose list is open */
+    struct oteli_field field;
+    while (message.length != 0 && oteli_next_field(&at, end, &field)) {
+        static const struct member unknown = {NULL, TEXT, NULL};
+        const struct member *member =
+            field.number < type->count ? &type->members[field.number] : &unknown;
+        const bool is_list = member->form >= TEXTS;
+        const bool is_default = !is_list && field.value == 0 && field.length == 0;
+        if (member->name == NULL || is_default)
+            continue;
+        if (list != field.number) {
+            oteli_text_add(json, list != 0 ? "],\"" : ",\"", list != 0 ? 3 : 2);
+            oteli_text_add(json, member->name, strlen(member->name));
+            oteli_text_add(json, "\":[", is_list ? 3 : 2);
+            list = is_list ? field.number : 0;
+        } else {
+            OTELI_JSON_ADD(json, ",");
+        }
+        add_value(json, member, &field);
+    }
+    if (list != 0)
         OTELI_JSON_ADD(json, "]");
-}
-
-/* ---- spans ---------------------------------------------------------------------------- */
-
-static void add_events(struct oteli_text *json, otel_slice events)
-{
-    otel_event_view event;
-    size_t count = 0;
-    while (otel_event_next(&events, &event)) {
-        begin_element(json, ",\"events\":[", &count);
-        const size_t object = oteli_json_open(json);
-        add_time(json, ",\"timeUnixNano\":", event.time_ns);
-        add_text(json, ",\"name\":", event.name);
-        add_attributes(json, event.attributes, OTEL_FIELD_EVENT_ATTRIBUTE);
-        add_count(json, ",\"droppedAttributesCount\":", event.dropped_attributes_count);
-        oteli_json_close(json, object);
-    }
-    end_list(json, count);
-}
-
-static void add_links(struct oteli_text *json, otel_slice links)
-{
-    otel_link_view link;
-    size_t count = 0;
-    while (otel_link_next(&links, &link)) {
-        begin_element(json, ",\"links\":[", &count);
-        const size_t object = oteli_json_open(json);
-        add_id(json, ",\"traceId\":", link.trace_id, 16);
-        add_id(json, ",\"spanId\":", link.span_id, 8);
-        add_text(json, ",\"traceState\":", link.tracestate);
-        add_attributes(json, link.attributes, OTEL_FIELD_LINK_ATTRIBUTE);
-        add_count(json, ",\"droppedAttributesCount\":", link.dropped_attributes_count);
-        add_count(json, ",\"flags\":", link.flags);
-        oteli_json_close(json, object);
-    }
-    end_list(json, count);
-}
-
-static void add_status(struct oteli_text *json, const otel_span_view *span)
-{
-    if (span->status == OTEL_SPAN_STATUS_UNSET && span->status_message.length == 0)
-        return;
-    MEMBER(json, "status");
-    const size_t object = oteli_json_open(json);
-    add_text(json, ",\"message\":", span->status_message);
-    add_count(json, ",\"code\":", (uint64_t)span->status);
-    oteli_json_close(json, object);
-}
-
-static void add_span(struct oteli_text *json, const otel_span_view *span)
-{
-    const size_t object = oteli_json_open(json);
-    add_id(json, ",\"traceId\":", span->trace_id, 16);
-    add_id(json, ",\"spanId\":", span->span_id, 8);
-    add_text(json, ",\"traceState\":", span->tracestate);
-    add_id(json, ",\"parentSpanId\":", span->parent_span_id, 8);
-    add_text(json, ",\"name\":", span->name);
-    add_count(json, ",\"kind\":", (uint32_t)((uint32_t)span->kind + 1));
-    add_time(json, ",\"startTimeUnixNano\":", span->start_ns);
-    add_time(json, ",\"endTimeUnixNano\":", span->end_ns);
-    add_attributes(json, span->attributes, OTEL_FIELD_SPAN_ATTRIBUTE);
-    add_count(json, ",\"droppedAttributesCount\":", span->dropped_attributes_count);
-    add_events(json, span->events);
-    add_count(json, ",\"droppedEventsCount\":", span->dropped_events_count);
-    add_links(json, span->links);
-    add_count(json, ",\"droppedLinksCount\":", span->dropped_links_count);
-    add_status(json, span);
-    add_count(json, ",\"flags\":", span->flags);
-    oteli_json_close(json, object);
-}
-
-/* ---- resource and scope --------------------------------------------------------------- */
-
-/* Take the next field from the front of a message of ours. */
-static bool take_field(otel_slice *rest, struct oteli_field *field)
-{
-    if (rest->length == 0)
-        return false;
-    const uint8_t *at = (const uint8_t *)rest->data;
-    const uint8_t *end = at + rest->length;
-    if (!oteli_next_field(&at, end, field))
-        return false;
-    *rest = (otel_slice){(const char *)at, (size_t)(end - at)};
-    return true;
-}
-
-static otel_slice text_of(const struct oteli_field *field)
-{
-    return (otel_slice){(const char *)field->bytes, field->length};
-}
-
-/* The number in this field. */
-static uint64_t number_in(otel_slice message, uint32_t number)
-{
-    struct oteli_field field;
-    while (take_field(&message, &field))
-        if (field.number == number)
-            return field.value;
-    return 0;
-}
-
-static void add_strings(struct oteli_text *json, const char *member, otel_slice message,
-                        uint32_t number)
-{
-    struct oteli_field field;
-    size_t count = 0;
-    while (take_field(&message, &field)) {
-        if (field.number != number)
-            continue;
-        begin_element(json, member, &count);
-        oteli_json_add_string(json, text_of(&field));
-    }
-    end_list(json, count);
-}
-
-static void add_entity(struct oteli_text *json, otel_slice entity)
-{
-    const size_t object = oteli_json_open(json);
-    otel_slice rest = entity;
-    struct oteli_field field;
-    while (take_field(&rest, &field)) {
-        if (field.number == ENTITY_SCHEMA_URL)
-            add_text(json, ",\"schemaUrl\":", text_of(&field));
-        else if (field.number == ENTITY_TYPE)
-            add_text(json, ",\"type\":", text_of(&field));
-    }
-    add_strings(json, ",\"idKeys\":[", entity, ENTITY_ID_KEY);
-    add_strings(json, ",\"descriptionKeys\":[", entity, ENTITY_DESCRIPTION_KEY);
-    oteli_json_close(json, object);
-}
-
-static void add_entities(struct oteli_text *json, otel_slice resource)
-{
-    struct oteli_field field;
-    size_t count = 0;
-    while (take_field(&resource, &field)) {
-        if (field.number != RESOURCE_ENTITY)
-            continue;
-        begin_element(json, ",\"entityRefs\":[", &count);
-        add_entity(json, text_of(&field));
-    }
-    end_list(json, count);
-}
-
-static bool has_attributes(otel_slice attributes, uint32_t field)
-{
-    otel_attribute_view attribute;
-    return otel_attribute_next(&attributes, field, &attribute);
-}
-
-static void add_resource(struct oteli_text *json, otel_slice resource)
-{
-    const size_t object = oteli_json_open(json);
-    if (has_attributes(resource, OTEL_FIELD_RESOURCE_ATTRIBUTE))
-        add_attributes(json, resource, OTEL_FIELD_RESOURCE_ATTRIBUTE);
-    add_count(json,
-              ",\"droppedAttributesCount\":", number_in(resource, RESOURCE_DROPPED_ATTRIBUTES));
-    add_entities(json, resource);
-    oteli_json_close(json, object);
-}
-
-static void add_scope(struct oteli_text *json, const otel_scope_view *scope)
-{
-    const size_t object = oteli_json_open(json);
-    add_text(json, ",\"name\":", scope->name);
-    add_text(json, ",\"version\":", scope->version);
-    add_attributes(json, scope->attributes, OTEL_FIELD_SCOPE_ATTRIBUTE);
-    add_count(json,
-              ",\"droppedAttributesCount\":", number_in(scope->otlp, SCOPE_DROPPED_ATTRIBUTES));
     oteli_json_close(json, object);
 }
 
@@ -272,17 +195,25 @@ static bool is_first_of_scope(const otel_batch *batch, size_t first, size_t inde
     return true;
 }
 
+static void add_schema_url(struct oteli_text *json, otel_slice url)
+{
+    if (url.length == 0)
+        return;
+    OTELI_JSON_ADD(json, ",\"schemaUrl\":");
+    oteli_json_add_string(json, url);
+}
+
 static void open_request(struct oteli_text *json, const otel_batch *batch)
 {
     OTELI_JSON_ADD(json, "{\"resourceSpans\":[{\"resource\":");
-    add_resource(json, otel_batch_resource(batch));
+    add_message(json, &resource_type, otel_batch_resource(batch));
     OTELI_JSON_ADD(json, ",\"scopeSpans\":[");
 }
 
 static void close_request(struct oteli_text *json, const otel_batch *batch)
 {
     OTELI_JSON_ADD(json, "]");
-    add_text(json, ",\"schemaUrl\":", otel_batch_resource_schema_url(batch));
+    add_schema_url(json, otel_batch_resource_schema_url(batch));
     OTELI_JSON_ADD(json, "}]}");
 }
 
@@ -291,25 +222,24 @@ static void open_scope_spans(struct oteli_text *json, const otel_scope_view *sco
     if (!is_first)
         OTELI_JSON_ADD(json, ",");
     OTELI_JSON_ADD(json, "{\"scope\":");
-    add_scope(json, scope);
+    add_message(json, &scope_type, scope->otlp);
     OTELI_JSON_ADD(json, ",\"spans\":[");
 }
 
 static void close_scope_spans(struct oteli_text *json, const otel_scope_view *scope)
 {
     OTELI_JSON_ADD(json, "]");
-    add_text(json, ",\"schemaUrl\":", scope->schema_url);
+    add_schema_url(json, scope->schema_url);
     OTELI_JSON_ADD(json, "}");
 }
 
 static void add_next_span(struct oteli_text *json, const otel_batch *batch, size_t index,
                           bool is_first)
 {
-    otel_span_view span;
-    otel_batch_span(batch, index, &span);
+    const otel_scope_view *scope;
     if (!is_first)
         OTELI_JSON_ADD(json, ",");
-    add_span(json, &span);
+    add_message(json, &span_type, otel_batch_span_otlp(batch, index, &scope));
 }
 
 bool oteli_otlp_json_add(struct oteli_text *json, const otel_batch *batch, size_t first, size_t end,

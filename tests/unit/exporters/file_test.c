@@ -173,7 +173,7 @@ TEST(X20_each_batch_is_a_line_behind_what_is_there)
 
     assert_files("abc");
     assert_int_equal(strlen("{\"resourceSpans\":[{\"resource\":{},\"scopeSpans\":[{\"scope\":{},"
-                            "\"spans\":[{\"name\":\"a\",\"kind\":1}]}]}]}"),
+                            "\"spans\":[{\"name\":\"a\"}]}]}]}"),
                      strcspn(content, "\n"));
 }
 

@@ -296,7 +296,7 @@ TEST(what_is_default_is_left_out)
 {
     static const otel_scope_view scope;
     struct batch_double batch = {0};
-    add(&batch, &scope, wire_text(IDS));
+    add(&batch, &scope, wire_text(IDS "3'' 6=1 7@0 10=0 16^0"));
     assert_encoded(
         &batch, "{\"resourceSpans\":[{\"resource\":{},\"scopeSpans\":[{\"scope\":{},\"spans\":["
                 "{\"traceId\":\"ab0100000000000000000000000000ff\",\"spanId\":\"cd00000000000002\","
@@ -305,12 +305,17 @@ TEST(what_is_default_is_left_out)
 
 TEST(scopes_come_in_the_order_of_their_first_spans)
 {
-    static const otel_scope_view scopes[] = {
-        {.name = {"a", 1}}, {.name = {"b", 1}}, {.name = {NULL, 0}}};
+    static const otel_scope_view scopes[] = {{.otlp = {"\x0a\x01"
+                                                       "a",
+                                                       3}},
+                                             {.otlp = {"\x0a\x01"
+                                                       "b",
+                                                       3}},
+                                             {.otlp = {"", 0}}};
     static const unsigned order[] = {1, 0, 2, 1, 0, 1};
     struct batch_double batch = {0};
     for (unsigned i = 0; i < 6; i++)
-        add(&batch, &scopes[order[i]], wire_text("5'%u'", i));
+        add(&batch, &scopes[order[i]], wire_text("5'%u' 6=1", i));
     assert_encoded(&batch, "{\"resourceSpans\":[{\"resource\":{},\"scopeSpans\":["
                            "{\"scope\":{\"name\":\"b\"},\"spans\":[{\"name\":\"0\",\"kind\":1},"
                            "{\"name\":\"3\",\"kind\":1},{\"name\":\"5\",\"kind\":1}]},"
