@@ -11,7 +11,7 @@
 #include "exporters/otlp/otlp_client.h"
 #include "exporters/start_otlp.h"
 #include "profiling/otlp/otlp_profiles.h"
-#include "sdk/resource/resource_snapshot.h"
+#include "sdk/lifecycle/resource_snapshot.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

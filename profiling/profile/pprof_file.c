@@ -11,7 +11,7 @@
 #include "common/text/error_text.h"
 #include "common/text/text.h"
 #include "profiling/profile/profile_model.h"
-#include "sdk/resource/resource_snapshot.h"
+#include "sdk/lifecycle/resource_snapshot.h"
 
 #include <errno.h>
 #include <fcntl.h>

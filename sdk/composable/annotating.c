@@ -3,8 +3,8 @@
  * for the spans that are sampled. App threads; owns that sampler and copies of the attributes. */
 #include "common/base/pool.h"
 #include "common/log.h"
-#include "sdk/composable/sampler_description.h"
 #include "sdk/sampling/owned_sampler.h"
+#include "sdk/sampling/sampler_description.h"
 
 #include <stdlib.h>
 #include <string.h>

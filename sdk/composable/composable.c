@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/composable/composable.c - ComposableAlwaysOn, ComposableAlwaysOff, ComposableProbability and
  * ComposableParentThreshold. App threads; each owns what it was given. */
-#include "sdk/composable/consistent.h"
-#include "sdk/composable/sampler_description.h"
+#include "sdk/sampling/consistent.h"
 #include "sdk/sampling/owned_sampler.h"
+#include "sdk/sampling/sampler_description.h"
 
 #include <stdio.h>
 

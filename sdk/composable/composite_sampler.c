@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/composable/composite_sampler.c - CompositeSampler: asks a composable sampler for its
  * threshold and decides. App threads; owns the composable sampler. */
-#include "sdk/composable/consistent.h"
-#include "sdk/composable/sampler_description.h"
+#include "sdk/sampling/consistent.h"
 #include "sdk/sampling/owned_sampler.h"
+#include "sdk/sampling/sampler_description.h"
 
 static void sample(const void *state, const otel_sampling_query *query,
                    otel_sampling_result *result)

@@ -4,7 +4,7 @@
 
 #include "common/text/pattern.h"
 #include "common/text/text.h"
-#include "sdk/composable/consistent.h"
+#include "sdk/sampling/consistent.h"
 
 #include <math.h>
 #include <stdio.h>

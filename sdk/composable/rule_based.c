@@ -2,8 +2,8 @@
 /* sdk/composable/rule_based.c - ComposableRuleBased: the first rule that matches says which sampler
  * is asked. App threads; owns copies of the rules, and their samplers. */
 #include "sdk/composable/rule.h"
-#include "sdk/composable/sampler_description.h"
 #include "sdk/sampling/owned_sampler.h"
+#include "sdk/sampling/sampler_description.h"
 
 #include <stdlib.h>
 

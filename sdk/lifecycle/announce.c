@@ -6,8 +6,8 @@
 #include "common/log.h"
 #include "common/text/secrets.h"
 #include "common/text/text.h"
-#include "sdk/processors/processors.h"
-#include "sdk/processors/simple_processor.h"
+#include "sdk/engine/processors.h"
+#include "sdk/worker/simple_processor.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/lifecycle/engine.c - make and free an engine. Start/stop only. */
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "api/record/set_pool.h"
 #include "common/clock/time_units.h"
 #include "common/log.h"
-#include "sdk/pipeline/queue.h"
+#include "sdk/engine/queue.h"
 #include "sdk/sampling/ratio_sampler.h"
 #include "sdk/worker/drive.h"
 #include "sdk/worker/on_idle.h"

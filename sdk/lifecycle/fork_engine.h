@@ -10,7 +10,7 @@
 #ifndef OTELI_FORK_ENGINE_H
 #define OTELI_FORK_ENGINE_H
 
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 
 /* An engine with the same settings and an empty queue, whose exporters were made anew. One
  * that cannot be drops what it is given as OTEL_DROP_FORKED_CHILD. */

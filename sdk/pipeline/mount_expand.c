@@ -8,7 +8,7 @@
 #include "api/context/tracestate_pool.h"
 #include "api/record/span_encoder.h"
 #include "common/wire.h"
-#include "sdk/pipeline/address_names.h"
+#include "sdk/view/address_names.h"
 
 enum {
     SPAN_ID_AT = 20,

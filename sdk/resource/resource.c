@@ -5,7 +5,7 @@
 #include "common/text/text.h"
 #include "common/text/utf8.h"
 #include "common/wire.h"
-#include "sdk/detectors/detectors.h"
+#include "sdk/resource/detectors.h"
 #include "sdk/resource/entities.h"
 
 #include <stdio.h>

@@ -9,7 +9,7 @@
 #define OTELI_RESOURCE_H
 
 #include "common/config/configuration.h"
-#include "sdk/detectors/detectors.h"
+#include "sdk/resource/detectors.h"
 
 struct oteli_resource {
     char *otlp;

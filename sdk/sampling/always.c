@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/sampling/always.c - AlwaysOn, AlwaysOff, and AlwaysRecord around another sampler. App
  * threads; AlwaysRecord owns the sampler that it was given. */
-#include "sdk/composable/sampler_description.h"
 #include "sdk/sampling/owned_sampler.h"
+#include "sdk/sampling/sampler_description.h"
 
 #include <stdio.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/sampling/parent_based.c - ParentBased: one sampler for roots and one for each kind of
  * parent. App threads; owns the samplers that it was given. */
-#include "sdk/composable/consistent.h"
-#include "sdk/composable/sampler_description.h"
+#include "sdk/sampling/consistent.h"
 #include "sdk/sampling/owned_sampler.h"
+#include "sdk/sampling/sampler_description.h"
 
 #include <string.h>
 

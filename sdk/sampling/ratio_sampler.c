@@ -4,8 +4,8 @@
 
 #include "common/base/ratio.h"
 #include "common/log.h"
-#include "sdk/composable/consistent.h"
-#include "sdk/composable/sampler_description.h"
+#include "sdk/sampling/consistent.h"
+#include "sdk/sampling/sampler_description.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #ifndef OTELI_STATS_H
 #define OTELI_STATS_H
 
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 
 /* The statistics of a pipeline that there is. */
 void oteli_stats_fill(otel_stats *stats, const struct oteli_engine *engine, size_t index);

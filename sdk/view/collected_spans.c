@@ -2,8 +2,8 @@
 /* sdk/view/collected_spans.c - look at finished spans in process: otel_lines_next of otel/lines.h.
  * The thread that has the otel_lines. */
 #include "api/record/set_pool.h"
-#include "sdk/pipeline/address_names.h"
 #include "sdk/pipeline/batch.h"
+#include "sdk/view/address_names.h"
 #include "sdk/view/span_view.h"
 
 #include <otel/lines.h>

@@ -9,8 +9,8 @@
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"
 #include "common/log.h"
-#include "sdk/lifecycle/engine.h"
-#include "sdk/worker/deadline.h"
+#include "sdk/engine/deadline.h"
+#include "sdk/engine/engine.h"
 #include "sdk/worker/on_idle.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
 #include "common/clock/time_units.h"
 #include "common/log.h"
 #include "common/text/text.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/worker/on_idle.h"
 
 #include <inttypes.h>

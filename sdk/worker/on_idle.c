@@ -10,7 +10,7 @@
 #include "sdk/worker/on_idle.h"
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 
 #include <errno.h>
 #include <poll.h>

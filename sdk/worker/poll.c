@@ -2,9 +2,9 @@
 /* sdk/worker/poll.c - otel_poll and its like: what a program calls that has an SDK without a thread
  * of its own. Any thread. */
 #include "common/clock/clock.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/deadline.h"
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
-#include "sdk/worker/deadline.h"
 #include "sdk/worker/drive.h"
 
 enum { NAP_MS = 1000 }; /* between looks whether there still is an SDK that does nothing */

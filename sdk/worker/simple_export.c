@@ -7,7 +7,7 @@
  * batch is used one span at a time, and whole for mounts.
  * Source: OpenTelemetry specification, trace/sdk.md "Simple processor". */
 #include "sdk/worker/simple_export.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/pipeline/mount_expand.h"
 #include "sdk/worker/on_idle.h"
 

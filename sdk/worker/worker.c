@@ -17,8 +17,8 @@
  * that crossed the mark, and then sleeps until a span ends or somebody asks. */
 #include "common/base/spin_lock.h"
 #include "common/clock/clock.h"
-#include "sdk/lifecycle/engine.h"
-#include "sdk/pipeline/queue.h"
+#include "sdk/engine/engine.h"
+#include "sdk/engine/queue.h"
 #include "sdk/worker/on_idle.h"
 
 #include <string.h>

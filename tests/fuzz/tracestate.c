@@ -2,7 +2,7 @@
 /* tests/fuzz/tracestate.c - any text as a tracestate: after a threshold was written into its
  * member `ot`, or taken out, the limits hold, the randomness is what it was, and the members of
  * others are those that were there; members that are set or removed leave a valid one. */
-#include "sdk/composable/ot_tracestate.h"
+#include "sdk/sampling/ot_tracestate.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <otel/tracestate.h>

@@ -3,8 +3,8 @@
  * is none.
  *
  * Twin of: oteli_queue_take_lot, quota_size, oteli_queue_announce, warn_of_full_queue, mark_queue_full,
- * unsay_full and oteli_queue_free_room (sdk/pipeline/queue.c), has_lot, oteli_commit and the look at `oteli_full`
- * (api/thread/line_writer.c, .h), take_from and oteli_drain_release (sdk/pipeline/drain.c), and of sdk/worker/worker.c
+ * unsay_full and oteli_queue_free_room (sdk/engine/queue.c), has_lot, oteli_commit and the look at `oteli_full`
+ * (api/thread/line_writer.c, .h), take_from and oteli_drain_release (sdk/engine/drain.c), and of sdk/worker/worker.c
  * what has to do with `full_but_empty`.
  *
  * Abstracted: where spans are (drain.pml), and how one falls asleep: the worker waits until

@@ -2,7 +2,7 @@
 /* drain.pml - spans in lines, lines in the ring, passes that collect them, and flushes.
  *
  * Twin of: next_line and oteli_commit (api/thread/line_writer.c, .h), oteli_ring_put, _peek and _take
- * (sdk/pipeline/ring.h), all of sdk/pipeline/drain.c but mounts, choose, begin_pass, continue_pass, send_batch
+ * (sdk/pipeline/ring.h), all of sdk/engine/drain.c but mounts, choose, begin_pass, continue_pass, send_batch
  * and on_flush (sdk/worker/worker.c), flush_worker (sdk/lifecycle/lifecycle.c), oteli_line_get and _put
  * (api/record/line.c) as a set of free lines.
  *

@@ -5,7 +5,7 @@
  * thread_life.c), the fast end of otel_span_end_n (api/span/end.c) and pass (api/thread/line_writer.c), wait_for_borrowers, on_stop and
  * oteli_worker_finish (sdk/worker/worker.c), otel_shutdown, stop_worker, flush_worker, bury and
  * worker_has_left (sdk/lifecycle/lifecycle.c), oteli_drain_leftover and oteli_drain_fini
- * (sdk/pipeline/drain.c).
+ * (sdk/engine/drain.c).
  *
  * Abstracted: a thread's line and the ring are numbers of spans (drain.pml); the worker is
  * awake (bell.pml); nobody has a deadline, and no exporter hangs. One flush is under way at any

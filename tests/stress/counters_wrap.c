@@ -18,7 +18,7 @@
  * tracestates) come back to zero and have no end. Quotas, lengths and indexes are bounded. */
 #include "api/thread/thread_state.h"
 #include "common/base/free_list.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/oracle.h"
 

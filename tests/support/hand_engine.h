@@ -14,7 +14,7 @@
 #define OTELI_TESTS_HAND_ENGINE_H
 
 #include "common/clock/clock.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "tests/support/counted.h"
 
 #include <otel/sdk.h>

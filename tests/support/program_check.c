@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/support/program_check.c - what came of a program: see program.h. */
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/oracle.h"
 #include "tests/support/program.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/support/program_run.c - do what a program says, on threads: see program.h. */
 #include "api/thread/thread_state.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "tests/support/oracle.h"
 #include "tests/support/program.h"
 

@@ -2,7 +2,7 @@
 /* tests/unit/api/propagate_composite_test.c - specification of composite propagators, of the
  * global one, and of how an SDK that starts chooses it. */
 #include "api/propagators/composite_propagator.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/carrier.h"
 #include "tests/support/leaks.h"

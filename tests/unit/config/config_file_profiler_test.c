@@ -3,7 +3,7 @@
  * a file: how it is read, what cannot be, and what otel_start makes of it. */
 #include "common/config/configuration.h"
 #include "config/registry.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/config_file.h"
 #include "tests/support/unit.h"

@@ -4,7 +4,7 @@
 #include "common/config/configuration.h"
 #include "config/build_options.h"
 #include "config/registry.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/config_file.h"
 #include "tests/support/fake_exporter.h"

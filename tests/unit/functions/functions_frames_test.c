@@ -6,7 +6,7 @@
 
 #include "api/thread/thread_state.h"
 #include "common/clock/clock.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/leaks.h"
 #include "tests/support/span_tree.h"

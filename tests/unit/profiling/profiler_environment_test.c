@@ -4,7 +4,7 @@
  * variable of the profiler, of bad values and of the options in code, and the life of that
  * profiler. What is started instead of it is a double. */
 #include "common/config/configuration.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/said.h"
 #include "tests/support/unit.h"

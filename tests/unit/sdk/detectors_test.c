@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/detectors_test.c - specification of what a resource is read out of: the files of a
- * system (sdk/detectors/detectors.h), and OTEL_ENTITIES (sdk/resource/entities.h). */
+ * system (sdk/resource/detectors.h), and OTEL_ENTITIES (sdk/resource/entities.h). */
 #include "common/wire.h"
-#include "sdk/detectors/detectors.h"
+#include "sdk/resource/detectors.h"
 #include "sdk/resource/entities.h"
 
 #include "tests/support/unit.h"

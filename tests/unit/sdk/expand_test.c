@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/expand_test.c - specification of sdk/pipeline/mount_expand.h: which bytes the
  * spans of a mount have, and those of a span whose name is an address; and of
- * sdk/pipeline/address_names.h. protobuf-c says what is right. */
+ * sdk/view/address_names.h. protobuf-c says what is right. */
 #include "api/context/tracestate_pool.h"
 #include "common/text/utf8.h"
 #include "common/wire.h"
 #include "opentelemetry/proto/trace/v1/trace.pb-c.h"
-#include "sdk/pipeline/address_names.h"
 #include "sdk/pipeline/mount_expand.h"
+#include "sdk/view/address_names.h"
 
 #include "tests/support/faked.h"
 #include "tests/support/leaks.h"
@@ -359,7 +359,7 @@ TEST(addresses_get_names)
     free_span(span);
 }
 
-/* ---- sdk/pipeline/address_names.h
+/* ---- sdk/view/address_names.h
  * --------------------------------------------------------------------------------- */
 
 static size_t look_up(uintptr_t address, char name[OTELI_NAME_MOST])

@@ -2,7 +2,7 @@
 /* tests/unit/sdk/fork_test.c - specification of what a forked child finds:
  * sdk/lifecycle/fork_engine.h, and what sdk/lifecycle/lifecycle.c does in it before and with its
  * first span. */
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/fake_exporter.h"
 #include "tests/support/traced.h"

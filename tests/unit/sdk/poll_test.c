@@ -2,7 +2,7 @@
 /* tests/unit/sdk/poll_test.c - specification of sdk/worker/poll.c: an SDK without a thread. The
  * tick is far away unless a test says otherwise. */
 #include "common/clock/clock.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 
 #include "tests/support/polled.h"

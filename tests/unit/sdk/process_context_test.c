@@ -3,7 +3,7 @@
  * outside (sdk/process_context/process_context.h), and of otel_thread_context_selftest. */
 #include "common/base/atomic.h"
 #include "common/wire.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/published_settings.h"
 #include "tests/support/fake_exporter.h"
 #include "tests/support/traced.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/record_test.c - specification of otel_span_record beside what it sends: what it
  * counts, whom it asks and tells, and where it does nothing. */
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/resource_test.c - specification of sdk/resource/resource.h, of how resources are
  * merged (sdk/resource/resource_builder.h), and of who is being traced for those who say it beside
- * spans (sdk/resource/resource_snapshot.h). */
+ * spans (sdk/lifecycle/resource_snapshot.h). */
+#include "sdk/lifecycle/resource_snapshot.h"
 #include "sdk/resource/resource.h"
-#include "sdk/resource/resource_snapshot.h"
 #include "tests/support/unit.h"
 #include "tests/support/warnings.h"
 
@@ -90,7 +90,7 @@ static void make_with_detectors(const char *detectors)
 
 AROUND_EACH(begin, end);
 
-/* ---- sdk/resource/resource_snapshot.h
+/* ---- sdk/lifecycle/resource_snapshot.h
  * -------------------------------------------------------------------------------- */
 
 static void assert_service(const struct oteli_identity *identity, const char *expected)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/sampler_test.c - specification of the samplers that are built in, of those that
  * settings name (sdk/sampling/builtin_sampler.h), and of the member `ot` of tracestates
- * (sdk/composable/ot_tracestate.h). */
-#include "sdk/composable/ot_tracestate.h"
-#include "sdk/lifecycle/engine.h"
+ * (sdk/sampling/ot_tracestate.h). */
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
+#include "sdk/sampling/ot_tracestate.h"
 
 #include "tests/support/sampling.h"
 #include "tests/support/unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/spec_pipeline_test.c - the rows of the specification about the simple processor
  * and exporters of the program. */
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "tests/support/unit.h"
 #include "tests/support/watcher.h"
 

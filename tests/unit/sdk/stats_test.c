@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/stats_test.c - specification of sdk/stats/stats.c: the sums close at every moment;
  * and of otel/metrics.h, which says more of the same. */
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 
 #include "tests/support/faked.h"

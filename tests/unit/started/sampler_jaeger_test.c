@@ -2,7 +2,7 @@
 /* tests/unit/started/sampler_jaeger_test.c - specification of otel/jaeger_remote.h: the sampler
  * against a scripted server. An answer has been taken by the time that the next question comes. */
 #include "exporters/otel_start.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 
 #include "tests/support/http_sink.h"

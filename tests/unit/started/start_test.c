@@ -2,7 +2,7 @@
 /* tests/unit/started/start_test.c - specification of exporters/otel_start.c: which exporters
  * otel_start makes, from environment and options. */
 #include "common/config/configuration.h"
-#include "sdk/lifecycle/engine.h"
+#include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 
 #include "tests/support/carrier.h"
