@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/lifecycle/resource_snapshot.c - the contracts are in resource_snapshot.h. One thread at a time
- * for an identity, which owns its copies. */
+/* sdk/lifecycle/resource_snapshot.c - the contracts are in resource_snapshot.h. One thread at a
+ * time for an identity, which owns its copies. */
 #include "sdk/lifecycle/resource_snapshot.h"
 
 #include "sdk/engine/engine.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/sampling/sampler_description.h - pieces of the descriptions of samplers. They look the same in
- * every locale.
+/* sdk/sampling/sampler_description.h - pieces of the descriptions of samplers. They look the same
+ * in every locale.
  *
  * Threads:  any; no state. */
 #ifndef OTELI_SAMPLER_DESCRIPTION_H
