@@ -6,7 +6,7 @@
 #include "common/config/configuration.h"
 #include "common/log.h"
 #include "common/text/text.h"
-#include "exporters/otlp/request_headers.h"
+#include "exporters/otlp/call/request_headers.h"
 #include "exporters/otlp/transport/transport.h"
 
 #include <stdlib.h>

@@ -4,9 +4,9 @@
 #include "exporters/otlp/otlp_options.h"
 
 #include "common/log.h"
+#include "exporters/otlp/call/request_headers.h"
 #include "exporters/otlp/encode/compress.h"
 #include "exporters/otlp/protocol/protocol.h"
-#include "exporters/otlp/request_headers.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/request_encode.c - requests and answers for programs that do their own I/O: the
  * contracts are in otel/otlp_encode.h. One thread at a time; owns the request of its encoder. */
+#include "exporters/otlp/call/retry.h"
 #include "exporters/otlp/encode/compress.h"
 #include "exporters/otlp/encode/request.h"
 #include "exporters/otlp/protocol/protocol.h"
-#include "exporters/otlp/transport/transport.h"
 
 #include <otel/otlp_encode.h>
 
@@ -117,7 +117,8 @@ void otel_otlp_read_answer(otel_otlp_protocol protocol, const otel_otlp_response
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     struct oteli_outcome outcome;
-    oteli_protocol_read(protocol, &read, now.tv_sec, &outcome);
+    oteli_protocol_read(protocol, &read, &outcome);
+    oteli_retry_read(&outcome, now.tv_sec);
 
     otel_otlp_answer made = {
         .size = answer->size,

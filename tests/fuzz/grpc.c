@@ -4,6 +4,7 @@
 #include "exporters/otlp/protocol/grpc.h"
 #include "common/text/utf8.h"
 #include "exporters/otlp/encode/compress.h"
+#include "exporters/otlp/encode/grpc_frame.h"
 #include "exporters/otlp/protocol/response.h"
 #include "tests/fuzz/fuzz.h"
 

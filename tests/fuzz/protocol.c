@@ -5,6 +5,7 @@
  *     input: protocol, status, flags, then the fields, each behind its length, then the body */
 #include "exporters/otlp/protocol/protocol.h"
 #include "common/text/utf8.h"
+#include "exporters/otlp/call/retry.h"
 #include "exporters/otlp/transport/transport.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -75,7 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     };
     struct oteli_outcome outcome;
     memset(&outcome, 0xff, sizeof outcome);
-    oteli_protocol_read(protocol, &answer, 1700000000, &outcome);
+    oteli_protocol_read(protocol, &answer, &outcome);
+    oteli_retry_read(&outcome, 1700000000);
     check(&outcome);
     if (answer.status >= 200 && answer.status < 300 && protocol != OTEL_OTLP_GRPC &&
         outcome.verdict != OTELI_VERDICT_DELIVERED)

@@ -4,8 +4,8 @@
 #include "common/text/text.h"
 #include "common/config/configuration.h"
 #include "common/text/utf8.h"
+#include "exporters/otlp/call/request_headers.h"
 #include "exporters/otlp/endpoint.h"
-#include "exporters/otlp/request_headers.h"
 #include "tests/fuzz/fuzz.h"
 
 static void replace_bad_utf8(const char *text, size_t length)

@@ -80,7 +80,8 @@ static bool act_on(struct oteli_request_call *request_call,
     struct oteli_outcome *outcome = &request_call->outcome;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    oteli_protocol_read(request_call->receiver->protocol, answer, now.tv_sec, outcome);
+    oteli_protocol_read(request_call->receiver->protocol, answer, outcome);
+    oteli_retry_read(outcome, now.tv_sec);
     request_call->may_have_arrived |= outcome->may_have_arrived;
     request_call->wants_fresh = outcome->verdict == OTELI_VERDICT_RETRY;
     switch (outcome->verdict) {

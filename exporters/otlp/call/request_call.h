@@ -13,8 +13,8 @@
 #ifndef OTELI_REQUEST_CALL_H
 #define OTELI_REQUEST_CALL_H
 
+#include "exporters/otlp/call/request_headers.h"
 #include "exporters/otlp/protocol/protocol.h"
-#include "exporters/otlp/request_headers.h"
 #include "exporters/otlp/transport/transport.h"
 
 /* What all request calls to a receiver have in common. Constant, and outlives them. */

@@ -52,3 +52,11 @@ bool oteli_retry_after_ms(const char *text, int64_t now_unix_s, uint64_t *wait_m
     *wait_ms = until > now_unix_s ? (uint64_t)(until - now_unix_s) * 1000 : 0;
     return true;
 }
+
+void oteli_retry_read(struct oteli_outcome *outcome, int64_t now_unix_s)
+{
+    if (outcome->retry_after != NULL &&
+        oteli_retry_after_ms(outcome->retry_after, now_unix_s, &outcome->asked_ms))
+        outcome->is_throttled = true;
+    outcome->retry_after = NULL;
+}

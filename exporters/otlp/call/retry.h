@@ -8,8 +8,7 @@
 #ifndef OTELI_RETRY_H
 #define OTELI_RETRY_H
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "exporters/otlp/protocol/protocol.h"
 
 /* The wait before retry number `retry` (0 is the first), with full jitter: `random` spreads it
  * evenly from 0.1 s to an upper limit, which is 1 s at first, grows by half with each retry, and
@@ -19,6 +18,9 @@ uint64_t oteli_retry_backoff_ms(unsigned retry, uint32_t random);
 /* Read a Retry-After value: seconds, or a date as libcurl reads it. A date that has passed is no
  * wait. false: it is neither, or too large a number. */
 bool oteli_retry_after_ms(const char *text, int64_t now_unix_s, uint64_t *wait_ms);
+
+/* Read the Retry-After of an outcome that has one, and forget the text. */
+void oteli_retry_read(struct oteli_outcome *outcome, int64_t now_unix_s);
 
 /* The back-off, and not less than what the server asks for plus up to a fifth of it, so
  * that those it turned away together do not come back together. */

@@ -5,7 +5,7 @@
 
 #include "exporters/json/otlp_json.h"
 #include "exporters/otlp/encode/compress.h"
-#include "exporters/otlp/protocol/grpc.h"
+#include "exporters/otlp/encode/grpc_frame.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "exporters/otlp/protocol/grpc.h"
 #include "common/clock/time_units.h"
 #include "common/text/text.h"
-
+#include "exporters/otlp/encode/grpc_frame.h"
 #include "exporters/otlp/protocol/protobuf_reader.h"
 
 #include <string.h>
@@ -41,14 +41,6 @@ static const struct {
     {"UNAUTHENTICATED", false},
 };
 enum { CODE_COUNT = sizeof codes / sizeof *codes };
-
-uint8_t *oteli_grpc_put_frame(uint8_t *at, bool is_compressed, size_t length)
-{
-    *at++ = is_compressed;
-    for (int shift = 24; shift >= 0; shift -= 8)
-        *at++ = (uint8_t)(length >> shift);
-    return at;
-}
 
 struct oteli_response_body oteli_grpc_message(const struct oteli_response_body *body,
                                               bool *is_compressed)

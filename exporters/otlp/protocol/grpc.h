@@ -17,13 +17,8 @@ enum {
     OTELI_GRPC_RESOURCE_EXHAUSTED = 8,
     OTELI_GRPC_OUT_OF_RANGE = 11,
     OTELI_GRPC_UNIMPLEMENTED = 12,
-    OTELI_GRPC_INTERNAL = 13,
-    OTELI_GRPC_FRAME = 5 /* bytes in front of a message */
+    OTELI_GRPC_INTERNAL = 13
 };
-
-/* Write the frame of a message of this length; gives where the message goes. A message has less
- * than 4 GiB. */
-uint8_t *oteli_grpc_put_frame(uint8_t *at, bool is_compressed, size_t length);
 
 /* The message in a body, as far as it is there; empty where there is none. */
 struct oteli_response_body oteli_grpc_message(const struct oteli_response_body *body,

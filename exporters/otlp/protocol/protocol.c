@@ -7,11 +7,9 @@
  *                      └─ HTTP status other than 200 ▶ code ─▶ verdict */
 #include "exporters/otlp/protocol/protocol.h"
 
-#include "exporters/otlp/call/retry.h"
 #include "exporters/otlp/encode/compress.h"
+#include "exporters/otlp/encode/grpc_frame.h"
 #include "exporters/otlp/protocol/grpc.h"
-#include "exporters/otlp/protocol/response.h"
-#include "exporters/otlp/transport/transport.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -124,15 +122,11 @@ static void read_no_answer(const struct oteli_transport_response *answer,
         describe(outcome, "", "no answer");
 }
 
-static void read_retry_after(const struct oteli_transport_response *answer, int64_t now_unix_s,
+static void read_retry_after(const struct oteli_transport_response *answer,
                              struct oteli_outcome *outcome)
 {
-    if ((answer->status != 429 && answer->status != 503) || answer->retry_after == NULL)
-        return;
-    outcome->is_throttled =
-        oteli_retry_after_ms(answer->retry_after, now_unix_s, &outcome->asked_ms);
-    if (!outcome->is_throttled)
-        outcome->asked_ms = 0;
+    if (answer->status == 429 || answer->status == 503)
+        outcome->retry_after = answer->retry_after;
 }
 
 /* ---- HTTP ----------------------------------------------------------------------------- */
@@ -153,7 +147,7 @@ static enum oteli_verdict http_verdict(int status)
 }
 
 static void read_http(otel_otlp_protocol protocol, const struct oteli_transport_response *answer,
-                      int64_t now_unix_s, struct oteli_outcome *outcome)
+                      struct oteli_outcome *outcome)
 {
     outcome->verdict = http_verdict(answer->status);
     if (outcome->verdict == OTELI_VERDICT_DELIVERED) {
@@ -173,7 +167,7 @@ static void read_http(otel_otlp_protocol protocol, const struct oteli_transport_
     if (answer->is_too_long)
         outcome->verdict = OTELI_VERDICT_FINAL;
     else
-        read_retry_after(answer, now_unix_s, outcome);
+        read_retry_after(answer, outcome);
 }
 
 /* ---- gRPC ----------------------------------------------------------------------------- */
@@ -252,7 +246,7 @@ static bool is_whole_message(const struct oteli_response_body *body)
  * send a message only with OK, so that one which is whole is as good as the trailers; libcurl loses
  * these when a server that is about to stop says so in the same breath. */
 static void read_without_grpc_status(const struct oteli_transport_response *answer,
-                                     int64_t now_unix_s, struct oteli_outcome *outcome)
+                                     struct oteli_outcome *outcome)
 {
     if (answer->status == 200 && speaks_grpc(answer->content_type)) {
         if (is_whole_message(&answer->body)) {
@@ -272,20 +266,20 @@ static void read_without_grpc_status(const struct oteli_transport_response *answ
     describe(outcome, text, "HTTP status %d without a gRPC status (%s)", answer->status,
              oteli_grpc_code_name(code));
     if (outcome->verdict == OTELI_VERDICT_RETRY)
-        read_retry_after(answer, now_unix_s, outcome);
+        read_retry_after(answer, outcome);
 }
 
-static void read_grpc(const struct oteli_transport_response *answer, int64_t now_unix_s,
-                      struct oteli_outcome *outcome)
+static void read_grpc(const struct oteli_transport_response *answer, struct oteli_outcome *outcome)
 {
     if (answer->grpc_status != NULL)
         read_grpc_status(answer, outcome);
     else
-        read_without_grpc_status(answer, now_unix_s, outcome);
+        read_without_grpc_status(answer, outcome);
     if (answer->is_too_long && outcome->verdict == OTELI_VERDICT_RETRY) {
         outcome->verdict = OTELI_VERDICT_FINAL;
         outcome->is_throttled = false;
         outcome->asked_ms = 0;
+        outcome->retry_after = NULL;
         describe(outcome, "", "HTTP status %d with an endless answer", answer->status);
     }
 }
@@ -293,15 +287,15 @@ static void read_grpc(const struct oteli_transport_response *answer, int64_t now
 /* ----------------------------------------------------------------------------------------- */
 
 void oteli_protocol_read(otel_otlp_protocol protocol, const struct oteli_transport_response *answer,
-                         int64_t now_unix_s, struct oteli_outcome *outcome)
+                         struct oteli_outcome *outcome)
 {
     memset(outcome, 0, sizeof *outcome);
     if (answer->status == 0)
         read_no_answer(answer, outcome);
     else if (protocol == OTEL_OTLP_GRPC)
-        read_grpc(answer, now_unix_s, outcome);
+        read_grpc(answer, outcome);
     else
-        read_http(protocol, answer, now_unix_s, outcome);
+        read_http(protocol, answer, outcome);
 }
 
 size_t oteli_protocol_headers(otel_otlp_protocol protocol, otel_otlp_compression compression,

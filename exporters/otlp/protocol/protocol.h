@@ -2,16 +2,16 @@
 /* exporters/otlp/protocol/protocol.h - what the three protocols of OTLP have in common: which
  * headers a request has, and what an answer means.
  *
- * Pure functions; time comes in as a number.
+ * Pure functions.
  * Source:   opentelemetry-proto, docs/specification.md "Failures", "OTLP/gRPC Response" and
  *           "OTLP/HTTP Response"; grpc, doc/PROTOCOL-HTTP2.md and
  *           doc/http-grpc-status-mapping.md. */
 #ifndef OTELI_PROTOCOL_H
 #define OTELI_PROTOCOL_H
 
-#include <otel/otlp.h>
+#include "exporters/otlp/protocol/http_response.h"
 
-struct oteli_transport_response;
+#include <otel/otlp.h>
 
 enum oteli_verdict {
     OTELI_VERDICT_DELIVERED,
@@ -28,6 +28,7 @@ struct oteli_outcome {
     bool connection_refused; /* no answer: no process listens there */
     bool is_about_content;   /* FINAL, perhaps for one of the spans only */
     bool has_no_service;     /* FINAL, because nothing is served at this path, or for this method */
+    const char *retry_after; /* RETRY: a header field that counts, of the answer; NULL: none */
     bool is_throttled;       /* the receiver said when to come again: */
     uint64_t asked_ms;
     uint64_t rejected; /* spans, of partial success; at most INT64_MAX */
@@ -35,9 +36,9 @@ struct oteli_outcome {
     char problem[320]; /* why it is not DELIVERED, in words; printable, "" for DELIVERED */
 };
 
-/* `now_unix_s` is for dates in Retry-After. */
+/* What Retry-After says is left to oteli_retry_read (call/retry.h). */
 void oteli_protocol_read(otel_otlp_protocol protocol, const struct oteli_transport_response *answer,
-                         int64_t now_unix_s, struct oteli_outcome *outcome);
+                         struct oteli_outcome *outcome);
 
 /* The constant headers of a protocol with a compression: Content-Type and its like. Static texts.
  * Gives their number. */

@@ -2,6 +2,7 @@
 /* What every answer means, in each protocol. The tables here were written from the specification,
  * and know nothing of those in the code. */
 #include "common/text/utf8.h"
+#include "exporters/otlp/call/retry.h"
 #include "exporters/otlp/protocol/protocol.h"
 #include "exporters/otlp/transport/transport.h"
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
@@ -24,7 +25,8 @@ static struct oteli_outcome read_answer(otel_otlp_protocol protocol,
 {
     struct oteli_outcome outcome;
     memset(&outcome, 0xa5, sizeof outcome);
-    oteli_protocol_read(protocol, &answer, NOW, &outcome);
+    oteli_protocol_read(protocol, &answer, &outcome);
+    oteli_retry_read(&outcome, NOW);
     assert_int_equal(outcome.verdict == OTELI_VERDICT_DELIVERED, outcome.problem[0] == '\0');
     return outcome;
 }

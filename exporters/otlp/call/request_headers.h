@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/request_headers.h - headers that one attempt has beside the constant ones: those
- * of the program's callback, and grpc-timeout. What the public otel_otlp_request_headers is.
+/* exporters/otlp/call/request_headers.h - headers that one attempt has beside the constant ones:
+ * those of the program's callback, and grpc-timeout. What the public otel_otlp_request_headers is.
  *
  * Threads:  one thread at a time. Memory is kept from attempt to attempt. */
 #ifndef OTELI_REQUEST_HEADERS_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/request_headers.c - the contracts are in exporters/otlp/request_headers.h.
- * Exporter thread; owns the texts. */
-#include "exporters/otlp/request_headers.h"
+/* exporters/otlp/call/request_headers.c - the contracts are in request_headers.h. Exporter thread;
+ * owns the texts. */
+#include "exporters/otlp/call/request_headers.h"
 
 #include "common/text/text.h"
 
