@@ -30,18 +30,12 @@ static void forget(struct oteli_tls_bytes *bytes)
     *bytes = (struct oteli_tls_bytes){0};
 }
 
-bool oteli_tls_files_init(struct oteli_tls_files *files, const struct oteli_tls *tls)
+void oteli_tls_files_init(struct oteli_tls_files *files, const struct oteli_tls *tls)
 {
-    const char *const paths[OTELI_TLS_FILES] = {tls->ca_file, tls->certificate_file, tls->key_file};
-    *files = (struct oteli_tls_files){0};
-    for (size_t i = 0; i < OTELI_TLS_FILES; i++) {
-        if (paths[i] == NULL)
-            continue;
-        files->files[i].path = strdup(paths[i]);
-        if (files->files[i].path == NULL)
-            return false;
-    }
-    return true;
+    *files = (struct oteli_tls_files){
+        .files = {[OTELI_TLS_CA] = {.path = tls->ca_file},
+                  [OTELI_TLS_CERTIFICATE] = {.path = tls->certificate_file},
+                  [OTELI_TLS_KEY] = {.path = tls->key_file}}};
 }
 
 void oteli_tls_files_fini(struct oteli_tls_files *files)
@@ -49,7 +43,6 @@ void oteli_tls_files_fini(struct oteli_tls_files *files)
     for (size_t i = 0; i < OTELI_TLS_FILES; i++) {
         forget(&files->files[i].held);
         forget(&files->files[i].offered);
-        free(files->files[i].path);
     }
 }
 

@@ -39,7 +39,7 @@ struct oteli_tls_bytes {
 
 struct oteli_tls_files {
     struct oteli_tls_file {
-        char *path;       /* NULL: there is none to read */
+        const char *path; /* NULL: there is none to read */
         struct stat seen; /* when it was last read; st_ino is 0 before */
         bool is_fresh;    /* it was so new then that it may have changed once more unseen */
         bool is_missing;  /* it could not be used then */
@@ -51,8 +51,8 @@ struct oteli_tls_files {
     char problem[256]; /* why one cannot be used, for as long as that is so */
 };
 
-/* Copies the paths, and reads nothing. false: no memory; fini is called all the same. */
-bool oteli_tls_files_init(struct oteli_tls_files *files, const struct oteli_tls *tls);
+/* Borrows the paths, and reads nothing. */
+void oteli_tls_files_init(struct oteli_tls_files *files, const struct oteli_tls *tls);
 void oteli_tls_files_fini(struct oteli_tls_files *files);
 
 /* Look whether files have changed, and read those. True: what is to be used is not what it was

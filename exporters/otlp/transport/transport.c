@@ -23,27 +23,7 @@ enum {
     FUTILE_CALLS = 2 /* of curl, after which it is taken to be choked */
 };
 
-static bool copy_text(char **into, const char *text)
-{
-    if (text == NULL)
-        return true;
-    *into = strdup(text);
-    return *into != NULL;
-}
-
-static bool copy_constants(struct oteli_transport *transport,
-                           const struct oteli_transport_options *options)
-{
-    return copy_text(&transport->url, options->url) &&
-           copy_text(&transport->unix_socket, options->unix_socket) &&
-           copy_text(&transport->user_agent, options->user_agent) &&
-           copy_text(&transport->proxy, options->proxy != NULL ? options->proxy : "") &&
-           copy_text(&transport->no_proxy, options->no_proxy != NULL ? options->no_proxy : "") &&
-           copy_text(&transport->ciphers, options->tls.ciphers) &&
-           oteli_tls_files_init(&transport->tls, &options->tls);
-}
-
-/* Without header lines, and without handles. */
+/* Without handles. */
 static struct oteli_transport *new_closed(const struct oteli_transport_options *options)
 {
     const size_t body_size = options->gets ? GOT_BODY_KEPT : BODY_KEPT;
@@ -54,19 +34,17 @@ static struct oteli_transport *new_closed(const struct oteli_transport_options *
     oteli_epoll_set_init(&transport->epoll_set);
     transport->waker[0] = transport->waker[1] = -1;
     transport->body_size = body_size;
-    transport->max_response_bytes =
-        options->max_response_bytes != 0 ? options->max_response_bytes : BODY_MAX;
-    transport->tls_min = options->tls.min;
-    transport->tls_max = options->tls.max;
-    transport->gets = options->gets;
-    transport->is_http2 = options->is_http2;
-    transport->observer = options->observer;
-    transport->is_https = strncasecmp(options->url, "https:", 6) == 0;
-    if (!copy_constants(transport, options)) {
+    transport->options = *options;
+    if (options->max_response_bytes == 0)
+        transport->options.max_response_bytes = BODY_MAX;
+    if (!oteli_transport_own_options(&transport->options)) {
         oteli_transport_free(transport);
         return NULL;
     }
-    transport->is_tls = transport->is_https || strncasecmp(transport->proxy, "https:", 6) == 0;
+    oteli_tls_files_init(&transport->tls, &transport->options.tls);
+    transport->is_https = strncasecmp(options->url, "https:", 6) == 0;
+    transport->is_tls =
+        transport->is_https || strncasecmp(transport->options.proxy, "https:", 6) == 0;
     return transport;
 }
 
@@ -78,8 +56,7 @@ struct oteli_transport *oteli_transport_new(const struct oteli_transport_options
     struct oteli_transport *transport = new_closed(options);
     if (transport == NULL)
         return NULL;
-    if (!oteli_transport_make_lines(transport, options->headers, options->header_count) ||
-        !oteli_transport_open(transport)) {
+    if (!oteli_transport_open(transport)) {
         oteli_transport_free(transport);
         return NULL;
     }
@@ -92,29 +69,8 @@ struct oteli_transport *oteli_transport_new(const struct oteli_transport_options
 
 struct oteli_transport *oteli_transport_renew(const struct oteli_transport *parents)
 {
-    const struct oteli_transport_options options = {
-        .url = parents->url,
-        .unix_socket = parents->unix_socket,
-        .user_agent = parents->user_agent,
-        .proxy = parents->proxy,
-        .no_proxy = parents->no_proxy,
-        .max_response_bytes = parents->max_response_bytes,
-        .gets = parents->gets,
-        .is_http2 = parents->is_http2,
-        .tls = {.ca_file = parents->tls.files[OTELI_TLS_CA].path,
-                .certificate_file = parents->tls.files[OTELI_TLS_CERTIFICATE].path,
-                .key_file = parents->tls.files[OTELI_TLS_KEY].path,
-                .min = parents->tls_min,
-                .max = parents->tls_max,
-                .ciphers = parents->ciphers},
-    };
     oteli_transport_close_copies(parents);
-    struct oteli_transport *transport = new_closed(&options);
-    if (transport != NULL && !oteli_transport_copy_lines(transport, parents)) {
-        oteli_transport_free(transport);
-        return NULL;
-    }
-    return transport;
+    return new_closed(&parents->options);
 }
 
 void oteli_transport_free(struct oteli_transport *transport)
@@ -128,14 +84,8 @@ void oteli_transport_free(struct oteli_transport *transport)
         oteli_transport_abandon(transport);
     }
     curl_slist_free_all(transport->lines);
-    curl_slist_free_all(transport->request_lines);
     oteli_tls_files_fini(&transport->tls);
-    free(transport->url);
-    free(transport->unix_socket);
-    free(transport->user_agent);
-    free(transport->proxy);
-    free(transport->no_proxy);
-    free(transport->ciphers);
+    oteli_transport_free_options(&transport->options);
     free(transport);
 }
 
@@ -202,7 +152,7 @@ static void note_progress(struct oteli_transport *transport)
     const bool was_choked = is_choked(transport);
     (void)curl_easy_getinfo(transport->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
     (void)curl_easy_getinfo(transport->easy, CURLINFO_PRETRANSFER_TIME_T, &begun);
-    if (transport->is_http2 && begun != 0 && uploaded == transport->uploaded &&
+    if (transport->options.is_http2 && begun != 0 && uploaded == transport->uploaded &&
         (size_t)uploaded < transport->length)
         transport->futile_calls++;
     else
@@ -329,7 +279,7 @@ static bool set_request(struct oteli_transport *transport,
     const struct curl_slist *lines = oteli_transport_request_lines(transport, request);
     const bool is_fresh = request->fresh || transport->needs_fresh;
     return lines != NULL && OTELI_CURL_SET(easy, CURLOPT_HTTPHEADER, lines) &&
-           (transport->gets ||
+           (transport->options.gets ||
             (OTELI_CURL_SET(easy, CURLOPT_POSTFIELDS, request->body) &&
              OTELI_CURL_SET(easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->length))) &&
            OTELI_CURL_SET(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)request->connect_ms) &&

@@ -4,44 +4,11 @@
 #include "exporters/otlp/transport/transport_parts.h"
 
 #include <errno.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
 enum { HEADERS_MAX = 256 * 1024 };
-
-/* Of header lines and trailers alike. A value that is longer than its text counts as none, where
- * its beginning alone is of no use. */
-struct field {
-    const char *name; /* with the colon */
-    size_t offset;
-    size_t size;
-    bool is_cut;
-};
-#define FIELD(name, member, is_cut)                                    \
-    {                                                                  \
-        name ":", offsetof(struct oteli_transport_fields, member),     \
-            sizeof((struct oteli_transport_fields *)0)->member, is_cut \
-    }
-static const struct field known[] = {
-    FIELD("Retry-After", retry_after, false),
-    FIELD("Content-Type", content_type, false),
-    FIELD("grpc-status", grpc_status, false),
-    FIELD("grpc-message", grpc_message, true),
-    FIELD("grpc-status-details-bin", grpc_details, false),
-};
-
-static char *text_of(struct oteli_transport_fields *fields, const struct field *field)
-{
-    return (char *)fields + field->offset;
-}
-
-static void forget_fields(struct oteli_transport_fields *fields)
-{
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        *text_of(fields, &known[i]) = '\0';
-}
 
 void oteli_transport_forget(struct oteli_transport *transport)
 {
@@ -55,7 +22,7 @@ void oteli_transport_forget(struct oteli_transport *transport)
     transport->body_bytes = 0;
     transport->header_bytes = 0;
     transport->problem[0] = '\0';
-    forget_fields(&transport->fields);
+    transport->fields = (struct oteli_transport_fields){0};
 }
 
 static size_t take_body(char *bytes, size_t one, size_t length, void *state)
@@ -67,35 +34,43 @@ static size_t take_body(char *bytes, size_t one, size_t length, void *state)
         memcpy(transport->body + transport->body_bytes, bytes, length < room ? length : room);
     }
     transport->body_bytes += length;
-    if (transport->body_bytes <= transport->max_response_bytes)
+    if (transport->body_bytes <= transport->options.max_response_bytes)
         return length;
     transport->is_too_long = true;
     return length + 1; /* anything but length breaks the transfer off */
 }
 
-static void take_value(char *text, const struct field *field, const char *value, size_t length)
+/* Keep the value of a line with this name; true: it has that name. A value that is longer than its
+ * text counts as none, unless its beginning is of use, too. */
+static bool take_field(char *text, size_t size, const char *name, bool is_cut, const char *line,
+                       size_t length)
 {
-    while (length != 0 && (*value == ' ' || *value == '\t')) {
-        value++;
+    const size_t name_length = strlen(name);
+    if (length <= name_length || strncasecmp(line, name, name_length) != 0 ||
+        line[name_length] != ':')
+        return false;
+    const char *value = line + name_length + 1;
+    length -= name_length + 1;
+    for (; length != 0 && (*value == ' ' || *value == '\t'); value++)
         length--;
-    }
     while (length != 0 && strchr(" \t\r\n", value[length - 1]) != NULL)
         length--;
-    if (length >= field->size)
-        length = field->is_cut ? field->size - 1 : 0;
+    if (length >= size)
+        length = is_cut ? size - 1 : 0;
     memcpy(text, value, length);
     text[length] = '\0';
+    return true;
 }
 
-static void take_field(struct oteli_transport_fields *fields, const char *line, size_t length)
+/* Of header lines and trailers alike. */
+static void take_fields(struct oteli_transport_fields *fields, const char *line, size_t length)
 {
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        const size_t name = strlen(known[i].name);
-        if (length < name || strncasecmp(line, known[i].name, name) != 0)
-            continue;
-        take_value(text_of(fields, &known[i]), &known[i], line + name, length - name);
-        return;
-    }
+#define TAKE(member, name, is_cut) \
+    take_field(fields->member, sizeof fields->member, name, is_cut, line, length)
+    (void)(TAKE(retry_after, "Retry-After", false) || TAKE(content_type, "Content-Type", false) ||
+           TAKE(grpc_status, "grpc-status", false) || TAKE(grpc_message, "grpc-message", true) ||
+           TAKE(grpc_details, "grpc-status-details-bin", false));
+#undef TAKE
 }
 
 static size_t take_line(char *line, size_t one, size_t length, void *state)
@@ -103,10 +78,10 @@ static size_t take_line(char *line, size_t one, size_t length, void *state)
     (void)one;
     struct oteli_transport *transport = state;
     if (length > 5 && memcmp(line, "HTTP/", 5) == 0) {
-        forget_fields(&transport->fields);
-        transport->is_wrong_version = transport->is_http2 && line[5] != '2';
+        transport->fields = (struct oteli_transport_fields){0};
+        transport->is_wrong_version = transport->options.is_http2 && line[5] != '2';
     } else {
-        take_field(&transport->fields, line, length);
+        take_fields(&transport->fields, line, length);
     }
     transport->header_bytes += length;
     transport->is_too_long |= transport->header_bytes > HEADERS_MAX;
@@ -132,7 +107,8 @@ static int watch_progress(void *state, curl_off_t down_total, curl_off_t down, c
 static int tell(CURL *easy, curl_infotype type, char *bytes, size_t length, void *state)
 {
     (void)easy;
-    const struct oteli_observer *observer = ((const struct oteli_transport *)state)->observer;
+    const struct oteli_observer *observer =
+        ((const struct oteli_transport *)state)->options.observer;
     if (type == CURLINFO_TEXT)
         observer->note(observer->state, OTELI_OBSERVED_TEXT, bytes, length);
     else if (type == CURLINFO_HEADER_IN)
@@ -148,7 +124,7 @@ bool oteli_transport_listen(struct oteli_transport *transport, CURL *easy)
            SET(CURLOPT_HEADERFUNCTION, take_line) && SET(CURLOPT_HEADERDATA, transport) &&
            SET(CURLOPT_NOPROGRESS, 0L) && SET(CURLOPT_XFERINFOFUNCTION, watch_progress) &&
            SET(CURLOPT_XFERINFODATA, transport) &&
-           (transport->observer == NULL ||
+           (transport->options.observer == NULL ||
             (SET(CURLOPT_DEBUGFUNCTION, tell) && SET(CURLOPT_DEBUGDATA, transport) &&
              SET(CURLOPT_VERBOSE, 1L)));
 }
@@ -157,11 +133,11 @@ bool oteli_transport_listen(struct oteli_transport *transport, CURL *easy)
 void oteli_transport_reword(struct oteli_transport *transport)
 {
     long error = 0;
-    if (transport->unix_socket == NULL || transport->result != CURLE_COULDNT_CONNECT)
+    if (transport->options.unix_socket == NULL || transport->result != CURLE_COULDNT_CONNECT)
         return;
     (void)curl_easy_getinfo(transport->easy, CURLINFO_OS_ERRNO, &error);
     snprintf(transport->problem, sizeof transport->problem, "no connection to %s: %s",
-             transport->unix_socket,
+             transport->options.unix_socket,
              error == ENOENT         ? "there is no such socket"
              : error == ECONNREFUSED ? "nobody listens there"
              : error == EACCES       ? "that is not permitted"
@@ -172,7 +148,7 @@ const char *oteli_transport_problem(const struct oteli_transport *transport)
 {
     if (transport->is_wrong_version)
         return "the receiver answers in HTTP/1.1, where gRPC needs HTTP/2";
-    if (transport->is_http2 && !transport->had_response && transport->header_bytes == 0 &&
+    if (transport->options.is_http2 && !transport->had_response && transport->header_bytes == 0 &&
         (transport->result == CURLE_HTTP2 || transport->result == CURLE_GOT_NOTHING))
         return "the receiver ends the connection, or does not speak HTTP/2, which gRPC needs";
     return transport->problem[0] != '\0' ? transport->problem
@@ -261,10 +237,12 @@ static enum oteli_transport_step step_of(const struct oteli_transport *transport
     if (facts->connect_status >= 300 || is_proxy_result(transport->result))
         return OTELI_STEP_PROXY;
     if (facts->began != 0)
-        return transport->gets || (size_t)facts->sent >= transport->length ? OTELI_STEP_ANSWER
-                                                                           : OTELI_STEP_SEND;
+        return transport->options.gets || (size_t)facts->sent >= transport->length
+                   ? OTELI_STEP_ANSWER
+                   : OTELI_STEP_SEND;
     if (transport->was_connected && transport->result != CURLE_COULDNT_CONNECT) {
-        const bool is_at_proxy = transport->proxy[0] != '\0' && facts->connect_status / 100 != 2;
+        const bool is_at_proxy =
+            transport->options.proxy[0] != '\0' && facts->connect_status / 100 != 2;
         return is_at_proxy         ? OTELI_STEP_PROXY
                : transport->is_tls ? OTELI_STEP_TLS
                                    : OTELI_STEP_SEND;
@@ -278,7 +256,7 @@ static bool is_answered(const struct oteli_transport *transport, long status)
 {
     if (status < 200 || transport->is_wrong_version)
         return false;
-    return !transport->is_http2 || status != 200 || transport->result == CURLE_OK ||
+    return !transport->options.is_http2 || status != 200 || transport->result == CURLE_OK ||
            transport->is_too_long || transport->fields.grpc_status[0] != '\0';
 }
 

@@ -71,9 +71,9 @@ bool oteli_transport_set_version(struct oteli_transport *transport, bool is_fres
 {
     CURL *easy = transport->easy;
     transport->kept_connection_lost = false;
-    transport->reuse_only = transport->is_http2 && !transport->is_https && !is_fresh &&
+    transport->reuse_only = transport->options.is_http2 && !transport->is_https && !is_fresh &&
                             loses_its_footing() && oteli_sockets_of_curl(&transport->sockets) != 0;
-    if (!transport->is_http2)
+    if (!transport->options.is_http2)
         return SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     return SET(CURLOPT_HTTP_VERSION, transport->is_https || transport->reuse_only
                                          ? (long)CURL_HTTP_VERSION_2TLS
@@ -84,19 +84,20 @@ bool oteli_transport_set_version(struct oteli_transport *transport, bool is_fres
  * environment, on the exporter thread. */
 static bool set_way(const struct oteli_transport *transport, CURL *easy)
 {
-    const bool is_local = transport->unix_socket != NULL;
-    return SET(CURLOPT_URL, transport->url) &&
+    const struct oteli_transport_options *options = &transport->options;
+    const bool is_local = options->unix_socket != NULL;
+    return SET(CURLOPT_URL, options->url) &&
 #if LIBCURL_VERSION_NUM >= 0x075500
            SET(CURLOPT_PROTOCOLS_STR, "http,https") &&
 #else
            SET(CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS)) &&
 #endif
            SET(CURLOPT_FOLLOWLOCATION, 0L) &&
-           (!is_local || SET(CURLOPT_UNIX_SOCKET_PATH, transport->unix_socket)) &&
-           SET(CURLOPT_PROXY, is_local ? "" : transport->proxy) &&
-           SET(CURLOPT_NOPROXY, transport->no_proxy) &&
+           (!is_local || SET(CURLOPT_UNIX_SOCKET_PATH, options->unix_socket)) &&
+           SET(CURLOPT_PROXY, is_local ? "" : options->proxy) &&
+           SET(CURLOPT_NOPROXY, options->no_proxy) &&
            /* A proxy would read HTTP/2 as HTTP/1.1. */
-           SET(CURLOPT_HTTPPROXYTUNNEL, (long)transport->is_http2) &&
+           SET(CURLOPT_HTTPPROXYTUNNEL, (long)options->is_http2) &&
            SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 }
 
@@ -109,9 +110,9 @@ static bool configure(struct oteli_transport *transport, CURL *easy)
            SET(CURLOPT_QUICK_EXIT, 1L) &&
 #endif
            SET(CURLOPT_NOSIGNAL, 1L) &&
-           (transport->gets ? SET(CURLOPT_HTTPGET, 1L) : SET(CURLOPT_POST, 1L)) &&
-           SET(CURLOPT_USERAGENT, transport->user_agent) && SET(CURLOPT_TCP_KEEPALIVE, 1L) &&
-           SET(CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BYTES) &&
+           (transport->options.gets ? SET(CURLOPT_HTTPGET, 1L) : SET(CURLOPT_POST, 1L)) &&
+           SET(CURLOPT_USERAGENT, transport->options.user_agent) &&
+           SET(CURLOPT_TCP_KEEPALIVE, 1L) && SET(CURLOPT_UPLOAD_BUFFERSIZE, (long)UPLOAD_BYTES) &&
            SET(CURLOPT_OPENSOCKETFUNCTION, open_socket) && SET(CURLOPT_OPENSOCKETDATA, transport) &&
            SET(CURLOPT_CLOSESOCKETFUNCTION, close_socket) &&
            SET(CURLOPT_CLOSESOCKETDATA, transport);

@@ -5,6 +5,7 @@
  *     transport.c          a request, from its start to its answer
  *     transport_handles.c  curl's handles: made, set up, never touched when they are not ours
  *     transport_fields.c   what is kept of an answer, and what it says
+ *     transport_options.c  copies of the options that a program gave
  *     transport_lines.c    the header lines of a request
  *     transport_tls.c      which certificates count for a request
  *     transport_url.c      URLs
@@ -32,22 +33,11 @@ struct oteli_transport_fields {
 
 struct oteli_transport {
     /* Constant; a forked child makes its own from these. */
-    char *url;
-    char *unix_socket;
-    char *user_agent;
-    char *proxy;
-    char *no_proxy;
-    char *ciphers;
-    struct curl_slist *lines; /* header lines of every request */
-    size_t max_response_bytes;
-    int tls_min;
-    int tls_max;
-    bool is_https; /* the receiver */
-    bool is_tls;   /* that, or the proxy */
-    bool gets;
-    bool is_http2;
-    struct oteli_tls_files tls; /* its paths are constant */
-    const struct oteli_observer *observer;
+    struct oteli_transport_options options; /* with texts of its own; `proxy` is not NULL */
+    bool is_https;                          /* the receiver */
+    bool is_tls;                            /* that, or the proxy */
+
+    struct oteli_tls_files tls; /* its paths are those of `options` */
 
     CURL *easy;
     CURLM *multi;         /* release when handles are opened, acquire by wake on any thread */
@@ -63,7 +53,7 @@ struct oteli_transport {
     struct oteli_sockets sockets;
 
     /* Of the request that runs or ran last. */
-    struct curl_slist *request_lines; /* instead of `lines`; NULL: those do */
+    struct curl_slist *lines; /* its header lines */
     size_t length;
     curl_off_t uploaded;   /* of that */
     unsigned futile_calls; /* of curl in a row that sent nothing of it */
@@ -92,6 +82,12 @@ static inline bool oteli_transport_curl_has(int feature)
 {
     return (curl_version_info(CURLVERSION_NOW)->features & feature) != 0;
 }
+
+/* transport_options.c. Replace all texts that the options borrow with copies. false: no memory. */
+bool oteli_transport_own_options(struct oteli_transport_options *options);
+
+/* Free these copies, also after a failure. */
+void oteli_transport_free_options(struct oteli_transport_options *options);
 
 /* transport_handles.c. Start libcurl, once in the process; false: it does not work here. */
 bool oteli_transport_start_curl(void);
@@ -148,13 +144,7 @@ const char *oteli_transport_problem(const struct oteli_transport *transport);
 void oteli_transport_fill(struct oteli_transport *transport,
                           struct oteli_transport_response *answer);
 
-/* transport_lines.c. */
-bool oteli_transport_make_lines(struct oteli_transport *transport, const otel_otlp_header *headers,
-                                size_t count);
-bool oteli_transport_copy_lines(struct oteli_transport *transport,
-                                const struct oteli_transport *from);
-
-/* Those of a request with headers of its own; NULL: no memory. */
+/* transport_lines.c. The header lines of a request, until the next one; NULL: no memory. */
 struct curl_slist *oteli_transport_request_lines(struct oteli_transport *transport,
                                                  const struct oteli_transport_request *request);
 

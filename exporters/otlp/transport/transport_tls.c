@@ -23,14 +23,15 @@ bool oteli_transport_set_tls(const struct oteli_transport *transport, CURL *easy
 {
     if (!transport->is_tls)
         return true;
-    const long versions = version_bits(transport->tls_min, transport->tls_max);
+    const char *ciphers = transport->options.tls.ciphers;
+    const long versions = version_bits(transport->options.tls.min, transport->options.tls.max);
     return SET(CURLOPT_SSLVERSION, versions) && SET(CURLOPT_PROXY_SSLVERSION, versions) &&
            SET(CURLOPT_KEYPASSWD, "") &&
            /* Connections are few and stay; and libcurl 7.88 frees a name of its cache of sessions
             * twice when it has no memory for one. */
            SET(CURLOPT_SSL_SESSIONID_CACHE, 0L) &&
-           (transport->ciphers == NULL || (SET(CURLOPT_SSL_CIPHER_LIST, transport->ciphers) &&
-                                           SET(CURLOPT_PROXY_SSL_CIPHER_LIST, transport->ciphers)));
+           (ciphers == NULL ||
+            (SET(CURLOPT_SSL_CIPHER_LIST, ciphers) && SET(CURLOPT_PROXY_SSL_CIPHER_LIST, ciphers)));
 }
 
 #if LIBCURL_VERSION_NUM >= 0x074d00
