@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <poll.h>
 
-enum { BLIND_MS = 10 }; /* between looks at what no descriptor speaks for */
+enum { BLIND_MS = 10 }; /* between looks at a slot that has no descriptor */
 
 static uint64_t deadline_of(const struct oteli_batch_export *batch_export, const otel_export *call)
 {
@@ -312,11 +312,11 @@ static bool keep_instead(struct oteli_batch_export *batch_export, otel_export *c
 }
 
 static void go_on(struct oteli_batch_export *batch_export, otel_export *call,
-                  struct oteli_request_slot *slot, int timeout_ms)
+                  struct oteli_request_slot *slot)
 {
     struct oteli_request_call *request_call = &slot->request_call;
     request_call->hurries = call->is_stopping;
-    if (oteli_request_call_go_on(request_call, timeout_ms, deadline_of(batch_export, call))) {
+    if (oteli_request_call_go_on(request_call, 0, deadline_of(batch_export, call))) {
         account_for(batch_export, call, slot);
     } else if (request_call->state != OTELI_CALL_WAITING) {
         return;
@@ -329,49 +329,19 @@ static void go_on(struct oteli_batch_export *batch_export, otel_export *call,
     start(batch_export, call, slot);
 }
 
-static size_t busy_slots(const struct oteli_batch_export *batch_export,
-                         struct oteli_request_slot **first)
-{
-    size_t busy = 0;
-    for (size_t i = 0; i < batch_export->slot_count; i++) {
-        if (batch_export->slots[i].is_busy && busy++ == 0)
-            *first = &batch_export->slots[i];
-    }
-    return busy;
-}
-
 static void shorten(int *timeout_ms, int other_ms)
 {
     if (other_ms >= 0 && (*timeout_ms < 0 || other_ms < *timeout_ms))
         *timeout_ms = other_ms;
 }
 
-/* Until one of several slots can go on. */
-static void wait_for_any(struct oteli_batch_export *batch_export, const otel_export *call,
-                         int timeout_ms)
-{
-    struct pollfd watched[OTELI_REQUEST_SLOTS_MAX];
-    nfds_t count = 0;
-    for (size_t i = 0; i < batch_export->slot_count; i++) {
-        struct oteli_request_call *request_call = &batch_export->slots[i].request_call;
-        if (!batch_export->slots[i].is_busy)
-            continue;
-        const int fd = oteli_transport_descriptor(request_call->transport, true);
-        watched[count++] = (struct pollfd){.fd = fd, .events = POLLIN};
-        shorten(&timeout_ms,
-                oteli_request_call_timeout_ms(request_call, deadline_of(batch_export, call)));
-        if (fd < 0)
-            shorten(&timeout_ms, BLIND_MS);
-    }
-    (void)poll(watched, count, timeout_ms);
-}
-
-/* Done, if there is nothing that is on its way. */
+/* Done, if no request is on its way. */
 static otel_export_result result_of(struct oteli_batch_export *batch_export)
 {
-    struct oteli_request_slot *slot;
-    if (busy_slots(batch_export, &slot) != 0)
-        return OTEL_EXPORT_PENDING;
+    for (size_t i = 0; i < batch_export->slot_count; i++) {
+        if (batch_export->slots[i].is_busy)
+            return OTEL_EXPORT_PENDING;
+    }
     for (size_t i = 0; i < batch_export->slot_count; i++)
         oteli_transport_rest(batch_export->slots[i].request_call.transport);
     batch_export->call = NULL;
@@ -396,53 +366,42 @@ otel_export_result oteli_batch_export_begin(struct oteli_batch_export *batch_exp
     return result_of(batch_export);
 }
 
-/* The descriptor that the program watches is the first slot's, and says that somebody has woken it,
- * also when only others are busy: nobody else would take that back. */
-static void hear_wakes(struct oteli_batch_export *batch_export)
+/* The first slot's descriptor stands for all of them. */
+int oteli_batch_export_descriptor(struct oteli_batch_export *batch_export, int *timeout_ms)
 {
-    const struct oteli_request_slot *first = &batch_export->slots[0];
-    if (!first->is_busy)
-        oteli_transport_sleep(first->request_call.transport, 0);
+    const uint64_t deadline_ns = deadline_of(batch_export, batch_export->call);
+    struct oteli_transport *first = batch_export->slots[0].request_call.transport;
+    *timeout_ms = -1;
+    for (size_t i = 0; i < batch_export->slot_count; i++) {
+        struct oteli_request_call *request_call = &batch_export->slots[i].request_call;
+        if (!batch_export->slots[i].is_busy)
+            continue;
+        shorten(timeout_ms, oteli_request_call_timeout_ms(request_call, deadline_ns));
+        if (i != 0 && !oteli_transport_include(first, request_call->transport))
+            shorten(timeout_ms, BLIND_MS);
+    }
+    return oteli_transport_descriptor(first);
 }
 
 otel_export_result oteli_batch_export_go_on(struct oteli_batch_export *batch_export,
                                             otel_export *call, int timeout_ms, bool abandon)
 {
-    struct oteli_request_slot *only = NULL;
-    hear_wakes(batch_export);
+    struct oteli_request_slot *first = &batch_export->slots[0];
     if (abandon) {
         /* With the deadline in the past every way leads to the end at once. */
         batch_export->deadline_ns = 0;
-        timeout_ms = 0;
+    } else if (timeout_ms != 0 && batch_export->call != NULL) {
+        int longest_ms;
+        struct pollfd event = {.fd = oteli_batch_export_descriptor(batch_export, &longest_ms),
+                               .events = POLLIN};
+        shorten(&timeout_ms, event.fd >= 0 || longest_ms == 0 ? longest_ms : BLIND_MS);
+        (void)poll(&event, 1, timeout_ms);
     }
-    const size_t busy = busy_slots(batch_export, &only);
-    if (busy < 2) {
-        if (busy != 0)
-            go_on(batch_export, call, only, timeout_ms);
-        return result_of(batch_export);
-    }
-    if (timeout_ms != 0)
-        wait_for_any(batch_export, call, timeout_ms);
+    if (!first->is_busy) /* a wake that its descriptor has shown is taken back */
+        oteli_transport_sleep(first->request_call.transport, 0);
     for (size_t i = 0; i < batch_export->slot_count; i++) {
         if (batch_export->slots[i].is_busy)
-            go_on(batch_export, call, &batch_export->slots[i], 0);
+            go_on(batch_export, call, &batch_export->slots[i]);
     }
     return result_of(batch_export);
-}
-
-int oteli_batch_export_descriptor(struct oteli_batch_export *batch_export, int *timeout_ms)
-{
-    *timeout_ms = -1;
-    const int fd = oteli_transport_descriptor(batch_export->slots[0].request_call.transport, true);
-    for (size_t i = 0; i < batch_export->slot_count; i++) {
-        struct oteli_request_slot *slot = &batch_export->slots[i];
-        if (!slot->is_busy)
-            continue;
-        shorten(timeout_ms,
-                oteli_request_call_timeout_ms(&slot->request_call,
-                                              deadline_of(batch_export, batch_export->call)));
-        if (i != 0)
-            shorten(timeout_ms, BLIND_MS);
-    }
-    return fd;
 }

@@ -316,6 +316,6 @@ void oteli_spool_sender_disconnect(struct oteli_spool_sender *spool_sender)
 int oteli_spool_sender_descriptor(struct oteli_spool_sender *spool_sender)
 {
     return spool_sender->is_sending && spool_sender->request_call.state == OTELI_CALL_SENDING
-               ? oteli_transport_descriptor(spool_sender->request_call.transport, false)
+               ? oteli_transport_descriptor(spool_sender->request_call.transport)
                : -1;
 }

@@ -58,16 +58,15 @@ void oteli_epoll_set_arm(struct oteli_epoll_set *set, bool armed)
         set->is_armed = armed;
 }
 
-void oteli_epoll_set_socket(struct oteli_epoll_set *set, int fd, bool reads, bool writes)
+bool oteli_epoll_set_socket(struct oteli_epoll_set *set, int fd, bool reads, bool writes)
 {
     if (set->fd == -1)
-        return;
-    if (!reads && !writes) {
-        (void)control(set->fd, EPOLL_CTL_DEL, fd, 0);
-        return;
-    }
+        return false;
+    if (!reads && !writes)
+        return control(set->fd, EPOLL_CTL_DEL, fd, 0);
     const uint32_t events = (reads ? EPOLLIN : 0u) | (writes ? EPOLLOUT : 0u);
-    if (!control(set->fd, EPOLL_CTL_ADD, fd, events) &&
-        (errno != EEXIST || !control(set->fd, EPOLL_CTL_MOD, fd, events)))
-        set->has_unwatched_socket = true;
+    const bool is_watched = control(set->fd, EPOLL_CTL_ADD, fd, events) ||
+                            (errno == EEXIST && control(set->fd, EPOLL_CTL_MOD, fd, events));
+    set->has_unwatched_socket |= !is_watched;
+    return is_watched;
 }

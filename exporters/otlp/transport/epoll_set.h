@@ -19,7 +19,7 @@ struct oteli_epoll_set {
     int fd; /* -1: none */
     int waker[2];
     bool is_armed;
-    bool has_unwatched_socket; /* a socket could not be watched */
+    bool has_unwatched_socket; /* one could not be watched */
 };
 
 void oteli_epoll_set_init(struct oteli_epoll_set *set);
@@ -37,7 +37,8 @@ bool oteli_epoll_set_is_ours(const struct oteli_epoll_set *set);
 /* Become readable when the waker is, or no longer. */
 void oteli_epoll_set_arm(struct oteli_epoll_set *set, bool armed);
 
-/* Become readable when this socket can be read from or written to; neither: no longer. */
-void oteli_epoll_set_socket(struct oteli_epoll_set *set, int fd, bool reads, bool writes);
+/* Become readable when this socket, or another epoll descriptor, can be read from or written to;
+ * neither: no longer. false: that is not possible. */
+bool oteli_epoll_set_socket(struct oteli_epoll_set *set, int fd, bool reads, bool writes);
 
 #endif

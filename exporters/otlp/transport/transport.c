@@ -19,8 +19,7 @@ enum {
     BODY_KEPT = 64 * 1024,
     GOT_BODY_KEPT = 1024 * 1024,
     NAMES_KEPT_S = 60,
-    PAUSE_MS = 20,   /* between looks when polling itself fails, or says nothing */
-    FUTILE_CALLS = 2 /* of curl, after which it is taken to be choked */
+    PAUSE_MS = 20 /* between looks when polling itself fails, or says nothing */
 };
 
 /* Without handles. */
@@ -96,60 +95,11 @@ static void say_why_abandoned(struct oteli_transport *transport)
                                                 : "the program has closed the connection");
 }
 
-/* Some versions of curl (7.88) wait for room in the socket also while the receiver takes no more
- * for now, which HTTP/2 says in another way: then there always is room, and no wait would last.
- * What counts then is what the receiver sends. */
-static bool is_choked(const struct oteli_transport *transport)
-{
-    return transport->futile_calls >= FUTILE_CALLS;
-}
-
-static int note_socket(CURL *easy, curl_socket_t fd, int what, void *state, void *of_socket)
-{
-    (void)easy;
-    (void)of_socket;
-    struct oteli_transport *transport = state;
-    const bool wants_room = what == CURL_POLL_OUT || what == CURL_POLL_INOUT;
-    transport->room_fd = wants_room ? fd : -1;
-    oteli_epoll_set_socket(&transport->epoll_set, fd,
-                           what == CURL_POLL_IN || what == CURL_POLL_INOUT,
-                           wants_room && !is_choked(transport));
-    return 0;
-}
-
-/* false: libcurl was built without. */
-static bool hear_of_sockets(struct oteli_transport *transport)
-{
-    return curl_multi_setopt(transport->multi, CURLMOPT_SOCKETDATA, transport) == CURLM_OK &&
-           curl_multi_setopt(transport->multi, CURLMOPT_SOCKETFUNCTION, note_socket) == CURLM_OK;
-}
-
-static void open_epoll_set(struct oteli_transport *transport)
-{
-    if (oteli_epoll_set_open(&transport->epoll_set, transport->waker) &&
-        !hear_of_sockets(transport))
-        oteli_epoll_set_close(&transport->epoll_set);
-}
-
-/* Let curl do what can be done at once, and say which sockets it then waits for if there is
- * a descriptor to watch them. The function that does both is called deprecated because it
- * looks at every transfer; here there is only one, and unlike with curl_multi_socket_action
- * the descriptor may be asked for in the middle of it. */
-static CURLMcode perform(struct oteli_transport *transport, int *running)
-{
-    if (transport->epoll_set.fd == -1)
-        return curl_multi_perform(transport->multi, running);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
-    return curl_multi_socket_all(transport->multi, running);
-#pragma GCC diagnostic pop
-}
-
 static void note_progress(struct oteli_transport *transport)
 {
     curl_off_t uploaded = 0;
     curl_off_t begun = 0;
-    const bool was_choked = is_choked(transport);
+    const bool was_choked = oteli_transport_is_choked(transport);
     (void)curl_easy_getinfo(transport->easy, CURLINFO_SIZE_UPLOAD_T, &uploaded);
     (void)curl_easy_getinfo(transport->easy, CURLINFO_PRETRANSFER_TIME_T, &begun);
     if (transport->options.is_http2 && begun != 0 && uploaded == transport->uploaded &&
@@ -158,7 +108,7 @@ static void note_progress(struct oteli_transport *transport)
     else
         transport->futile_calls = 0;
     transport->uploaded = uploaded;
-    if (is_choked(transport) != was_choked && transport->room_fd != -1)
+    if (oteli_transport_is_choked(transport) != was_choked && transport->room_fd != -1)
         oteli_epoll_set_socket(&transport->epoll_set, transport->room_fd, true, was_choked);
 }
 
@@ -198,7 +148,11 @@ static bool perform_once(struct oteli_transport *transport)
     oteli_transport_guard(transport, &guard);
     int running = 0;
     int left;
-    const CURLMcode code = perform(transport, &running);
+    /* Called deprecated because it looks at every transfer; here there is only one. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    const CURLMcode code = curl_multi_socket_all(transport->multi, &running);
+#pragma GCC diagnostic pop
     note_progress(transport);
     transport->is_spoilt |= code != CURLM_OK;
     if (!transport->was_connected)
@@ -233,13 +187,6 @@ static bool drive(struct oteli_transport *transport)
     return is_through;
 }
 
-/* The descriptor that the program watches stays. */
-static bool renew_handles(struct oteli_transport *transport)
-{
-    return oteli_transport_reopen(transport) &&
-           (transport->epoll_set.fd == -1 || hear_of_sockets(transport));
-}
-
 /* Enter with handles that are free for a request. */
 static bool make_ready(struct oteli_transport *transport)
 {
@@ -249,7 +196,7 @@ static bool make_ready(struct oteli_transport *transport)
             transport->is_running = false;
             oteli_sockets_forget_closed(&transport->sockets);
         }
-        if (!transport->is_spoilt || renew_handles(transport))
+        if (!transport->is_spoilt || oteli_transport_reopen(transport))
             return true;
         oteli_transport_leave(transport);
     }
@@ -268,7 +215,7 @@ void oteli_transport_disconnect(struct oteli_transport *transport)
     if (transport->is_running || oteli_sockets_of_curl(&transport->sockets) == 0 ||
         !oteli_transport_enter(transport))
         return;
-    transport->is_spoilt = !renew_handles(transport);
+    transport->is_spoilt = !oteli_transport_reopen(transport);
     oteli_transport_leave(transport);
 }
 
@@ -298,6 +245,7 @@ void oteli_transport_start(struct oteli_transport *transport,
     transport->epoll_set.has_unwatched_socket = false;
     if (!make_ready(transport))
         return;
+    oteli_epoll_set_arm(&transport->epoll_set, true);
     transport->is_running = oteli_transport_look_at_files(transport) &&
                             set_request(transport, request) &&
                             curl_multi_add_handle(transport->multi, transport->easy) == CURLM_OK;
@@ -312,34 +260,27 @@ static void forget_wakes(const struct oteli_transport *transport)
         (void)recv(transport->waker[0], woken, sizeof woken, MSG_DONTWAIT);
 }
 
-static void wait_for_wake(const struct oteli_transport *transport, int timeout_ms)
+/* Until the request can go on, or a thread has called oteli_transport_wake. */
+static void wait_for_event(struct oteli_transport *transport, int timeout_ms)
 {
-    struct pollfd waker = {.fd = transport->waker[0], .events = POLLIN};
-    if (poll(&waker, 1, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS) > 0)
+    struct pollfd event = {.fd = transport->epoll_set.fd, .events = POLLIN};
+    if (!oteli_transport_is_ours(transport))
+        event.fd = -1;
+    if (event.fd == -1 && timeout_ms > PAUSE_MS)
+        timeout_ms = PAUSE_MS;
+    if (poll(&event, 1, timeout_ms) > 0)
         forget_wakes(transport);
-}
-
-static void sleep_on(struct oteli_transport *transport, int timeout_ms)
-{
-    struct curl_waitfd waker = {.fd = transport->waker[0], .events = CURL_WAIT_POLLIN};
-    if (transport->multi != NULL && waker.fd != -1 &&
-        curl_multi_wait(transport->multi, &waker, 1, timeout_ms, NULL) == CURLM_OK) {
-        if (waker.revents != 0)
-            forget_wakes(transport);
-        return;
-    }
-    (void)poll(NULL, 0, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
 }
 
 bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
                           struct oteli_transport_response *answer)
 {
-    if (timeout_ms == 0 && transport->epoll_set.fd != -1)
+    if (timeout_ms > 0 && transport->is_running) { /* curl has done before what it could */
+        const int curls_ms = oteli_transport_timeout_ms(transport);
+        wait_for_event(transport, curls_ms >= 0 && curls_ms < timeout_ms ? curls_ms : timeout_ms);
+    } else {
         forget_wakes(transport);
-    if (timeout_ms > 0 && transport->is_running && is_choked(transport))
-        wait_for_wake(transport, timeout_ms);
-    else if (timeout_ms > 0 && transport->is_running) /* curl has done before what it could */
-        sleep_on(transport, timeout_ms);
+    }
     const bool is_through = drive(transport);
     if (is_through)
         oteli_transport_fill(transport, answer);
@@ -371,28 +312,23 @@ void oteli_transport_cancel(struct oteli_transport *transport,
 
 void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms)
 {
-    if (oteli_transport_is_ours(transport))
-        sleep_on(transport, timeout_ms);
-    else
-        (void)poll(NULL, 0, timeout_ms < PAUSE_MS ? timeout_ms : PAUSE_MS);
+    (void)oteli_transport_descriptor(transport);
+    wait_for_event(transport, timeout_ms);
 }
 
-/* What is there already when the epoll set is opened it does not see: then a program that polls it
- * is told by a byte of our own. */
-int oteli_transport_descriptor(struct oteli_transport *transport, bool is_pending)
+int oteli_transport_descriptor(struct oteli_transport *transport)
 {
-    bool is_through = false;
-    if (oteli_transport_is_ours(transport) && transport->epoll_set.fd == -1) {
-        open_epoll_set(transport);
-        if (transport->epoll_set.fd != -1 && transport->is_running)
-            is_through = drive(transport);
-    }
     if (!oteli_transport_is_ours(transport))
         return -1;
-    oteli_epoll_set_arm(&transport->epoll_set, is_pending || is_through);
-    if (is_through)
-        oteli_transport_wake(transport);
+    oteli_epoll_set_arm(&transport->epoll_set, true);
     return transport->epoll_set.fd;
+}
+
+bool oteli_transport_include(struct oteli_transport *transport, struct oteli_transport *other)
+{
+    const int fd = oteli_transport_descriptor(other);
+    return fd != -1 && oteli_transport_is_ours(transport) &&
+           oteli_epoll_set_socket(&transport->epoll_set, fd, true, false);
 }
 
 int oteli_transport_timeout_ms(struct oteli_transport *transport)
@@ -401,7 +337,8 @@ int oteli_transport_timeout_ms(struct oteli_transport *transport)
     if (!transport->is_running || !oteli_transport_is_ours(transport))
         return 0;
     (void)curl_multi_timeout(transport->multi, &timeout_ms);
-    if ((transport->epoll_set.has_unwatched_socket || is_choked(transport)) &&
+    if ((transport->epoll_set.fd == -1 || transport->epoll_set.has_unwatched_socket ||
+         oteli_transport_is_choked(transport)) &&
         (timeout_ms < 0 || timeout_ms > PAUSE_MS))
         timeout_ms = PAUSE_MS;
     return timeout_ms < INT_MAX ? (int)timeout_ms : INT_MAX;

@@ -46,10 +46,12 @@ void oteli_transport_cancel(struct oteli_transport *transport,
 /* Between two requests: close the connection that is kept for the next one, if there is one. */
 void oteli_transport_disconnect(struct oteli_transport *transport);
 
-/* A descriptor for a program's event loop: readable when a request can go on and, if an
- * export is pending, when somebody wakes it. It is made when first asked for, and stays the
- * same unless the program closes descriptors that are not its own. -1: none. */
-int oteli_transport_descriptor(struct oteli_transport *transport, bool is_pending);
+/* A descriptor for an event loop: readable when a request can go on, and when somebody wakes it. It
+ * stays the same unless the program closes descriptors that are not its own. -1: none. */
+int oteli_transport_descriptor(struct oteli_transport *transport);
+
+/* Make a transport's descriptor readable when another's is. false: that is not possible. */
+bool oteli_transport_include(struct oteli_transport *transport, struct oteli_transport *other);
 
 /* When the request can go on in any case; -1: never. */
 int oteli_transport_timeout_ms(struct oteli_transport *transport);

@@ -157,6 +157,19 @@ static CURLM *new_multi(void)
     return multi;
 }
 
+static int note_socket(CURL *easy, curl_socket_t fd, int what, void *state, void *of_socket)
+{
+    (void)easy;
+    (void)of_socket;
+    struct oteli_transport *transport = state;
+    const bool wants_room = what == CURL_POLL_OUT || what == CURL_POLL_INOUT;
+    transport->room_fd = wants_room ? fd : -1;
+    oteli_epoll_set_socket(&transport->epoll_set, fd,
+                           what == CURL_POLL_IN || what == CURL_POLL_INOUT,
+                           wants_room && !oteli_transport_is_choked(transport));
+    return 0;
+}
+
 /* What libcurl closes with the multi handle has the option of the last easy handle that was added,
  * and without CURLOPT_NOSIGNAL it ignores SIGPIPE for a moment in the whole process. */
 static bool pass_options(CURLM *multi, CURL *easy)
@@ -174,6 +187,8 @@ static bool open_handles(struct oteli_transport *transport)
     CURLM *multi = new_multi();
     if (transport->easy == NULL || multi == NULL || !configure(transport, transport->easy) ||
         curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, 1L) != CURLM_OK ||
+        curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, transport) != CURLM_OK ||
+        curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, note_socket) != CURLM_OK ||
         !pass_options(multi, transport->easy)) {
         curl_easy_cleanup(transport->easy);
         transport->easy = NULL;
@@ -190,6 +205,7 @@ bool oteli_transport_open(struct oteli_transport *transport)
 {
     oteli_store_relaxed_32(&transport->process, (uint32_t)getpid());
     make_waker(transport);
+    (void)oteli_epoll_set_open(&transport->epoll_set, transport->waker);
     return open_handles(transport);
 }
 

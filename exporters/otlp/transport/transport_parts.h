@@ -77,6 +77,14 @@ struct oteli_transport {
 
 #define OTELI_CURL_SET(easy, option, value) (curl_easy_setopt(easy, option, value) == CURLE_OK)
 
+/* Some versions of curl (7.88) wait for room in the socket also while the receiver takes no more
+ * for now, which HTTP/2 says in another way: then there always is room, and no wait would last.
+ * What counts then is what the receiver sends. */
+static inline bool oteli_transport_is_choked(const struct oteli_transport *transport)
+{
+    return transport->futile_calls >= 2;
+}
+
 /* Whether the libcurl that is loaded has a feature. */
 static inline bool oteli_transport_curl_has(int feature)
 {

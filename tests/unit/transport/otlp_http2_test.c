@@ -164,8 +164,7 @@ static unsigned turns_of_a_request_that_is_choked(bool is_watched, unsigned turn
     ended_by_room = 0;
     for (unsigned turn = 0; turn < turns; turn++) {
         if (is_watched) {
-            struct pollfd waited = {.fd = oteli_transport_descriptor(transport, true),
-                                    .events = POLLIN};
+            struct pollfd waited = {.fd = oteli_transport_descriptor(transport), .events = POLLIN};
             early += poll(&waited, 1, oteli_transport_timeout_ms(transport) != 0) != 0;
         }
         assert_false(oteli_transport_poll(transport, !is_watched, &answer));
@@ -195,8 +194,7 @@ TEST(a_descriptor_says_when_to_go_on)
 
     for (int i = 0; i < 3; i++) {
         oteli_transport_start(transport, &request);
-        struct pollfd waited = {.fd = oteli_transport_descriptor(transport, true),
-                                .events = POLLIN};
+        struct pollfd waited = {.fd = oteli_transport_descriptor(transport), .events = POLLIN};
         while (!oteli_transport_poll(transport, 0, &answer))
             assert_in_range(poll(&waited, 1, oteli_transport_timeout_ms(transport)), 0, 1);
         assert_string_equal(answer.grpc_status, "0");
