@@ -4,26 +4,18 @@
 #include "common/base/spin_lock.h"
 #include "common/os/fork.h"
 
-#include <otel/spool.h>
 #include <string.h>
 
 static uint32_t lock; /* of the sums */
-static struct {
-    uint64_t ways[OTELI_SPOOL_WAYS];
-    uint64_t rejected;
-    uint64_t waiting;
-    uint64_t waiting_bytes;
-    uint64_t torn_files;
-    uint64_t foreign_files;
-    uint64_t failures;
-    uint64_t left; /* of those that wait: those of closed spools */
-    uint64_t left_bytes;
-} sums;
+static otel_spool_stats sums;
+static uint64_t left; /* of those that wait: those of closed spools */
+static uint64_t left_bytes;
 
 /* In a forked child: the sums were its parent's, and so was a thread that had the lock. */
 static void forget(void)
 {
-    memset(&sums, 0, sizeof sums);
+    sums = (otel_spool_stats){0};
+    left = left_bytes = 0;
     lock = 0;
 }
 
@@ -38,10 +30,15 @@ static void end(void)
     oteli_spin_unlock(&lock);
 }
 
+static void add(enum oteli_spool_way way, uint64_t spans)
+{
+    *(uint64_t *)(void *)((char *)&sums + way) += spans;
+}
+
 void oteli_spool_comes(enum oteli_spool_way way, uint64_t spans, uint64_t bytes)
 {
     begin();
-    sums.ways[way] += spans;
+    add(way, spans);
     sums.waiting += spans;
     sums.waiting_bytes += bytes;
     end();
@@ -50,7 +47,7 @@ void oteli_spool_comes(enum oteli_spool_way way, uint64_t spans, uint64_t bytes)
 void oteli_spool_goes(enum oteli_spool_way way, uint64_t spans, uint64_t bytes, uint64_t rejected)
 {
     begin();
-    sums.ways[way] += spans - rejected;
+    add(way, spans - rejected);
     sums.rejected += rejected;
     sums.waiting -= spans;
     sums.waiting_bytes -= bytes;
@@ -75,19 +72,18 @@ void oteli_spool_count_failure(uint64_t spans)
 void oteli_spool_count_left(uint64_t spans, uint64_t bytes)
 {
     begin();
-    sums.left += spans;
-    sums.left_bytes += bytes;
+    left += spans;
+    left_bytes += bytes;
     end();
 }
 
 void oteli_spool_count_opened(void)
 {
     begin();
-    sums.ways[OTELI_SPOOL_TAKEN] += sums.left;
-    sums.waiting -= sums.left;
-    sums.waiting_bytes -= sums.left_bytes;
-    sums.left = 0;
-    sums.left_bytes = 0;
+    sums.taken += left;
+    sums.waiting -= left;
+    sums.waiting_bytes -= left_bytes;
+    left = left_bytes = 0;
     end();
 }
 
@@ -96,22 +92,9 @@ otel_status otel_spool_stats_read(otel_spool_stats *stats)
     if (stats == NULL || stats->size < sizeof stats->size)
         return OTEL_ERROR_INVALID_ARGUMENT;
     begin();
-    const otel_spool_stats whole = {.size = stats->size,
-                                    .stored = sums.ways[OTELI_SPOOL_STORED],
-                                    .found = sums.ways[OTELI_SPOOL_FOUND],
-                                    .sent = sums.ways[OTELI_SPOOL_SENT],
-                                    .rejected = sums.rejected,
-                                    .refused = sums.ways[OTELI_SPOOL_REFUSED],
-                                    .expired = sums.ways[OTELI_SPOOL_EXPIRED],
-                                    .evicted = sums.ways[OTELI_SPOOL_EVICTED],
-                                    .torn = sums.ways[OTELI_SPOOL_WAS_TORN],
-                                    .taken = sums.ways[OTELI_SPOOL_TAKEN],
-                                    .waiting = sums.waiting,
-                                    .waiting_bytes = sums.waiting_bytes,
-                                    .torn_files = sums.torn_files,
-                                    .foreign_files = sums.foreign_files,
-                                    .failures = sums.failures};
+    otel_spool_stats whole = sums;
     end();
+    whole.size = stats->size;
     memcpy(stats, &whole, whole.size < sizeof whole ? whole.size : sizeof whole);
     return OTEL_OK;
 }

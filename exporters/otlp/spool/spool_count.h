@@ -7,19 +7,20 @@
 #ifndef OTELI_SPOOL_COUNT_H
 #define OTELI_SPOOL_COUNT_H
 
+#include <otel/spool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* How spans come into a spool, and how they leave it. */
+/* How spans come into a spool, and how they leave it: where each is counted. */
 enum oteli_spool_way {
-    OTELI_SPOOL_STORED,
-    OTELI_SPOOL_FOUND,
-    OTELI_SPOOL_SENT,
-    OTELI_SPOOL_REFUSED,
-    OTELI_SPOOL_EXPIRED,
-    OTELI_SPOOL_EVICTED,
-    OTELI_SPOOL_WAS_TORN,
-    OTELI_SPOOL_TAKEN,
-    OTELI_SPOOL_WAYS
+    OTELI_SPOOL_STORED = offsetof(otel_spool_stats, stored),
+    OTELI_SPOOL_FOUND = offsetof(otel_spool_stats, found),
+    OTELI_SPOOL_SENT = offsetof(otel_spool_stats, sent),
+    OTELI_SPOOL_REFUSED = offsetof(otel_spool_stats, refused),
+    OTELI_SPOOL_EXPIRED = offsetof(otel_spool_stats, expired),
+    OTELI_SPOOL_EVICTED = offsetof(otel_spool_stats, evicted),
+    OTELI_SPOOL_WAS_TORN = offsetof(otel_spool_stats, torn),
+    OTELI_SPOOL_TAKEN = offsetof(otel_spool_stats, taken)
 };
 
 /* A file with so many spans, which takes so many bytes, waits from now on. */

@@ -5,7 +5,6 @@
 #include "common/os/quiet_write.h"
 #include "exporters/otlp/spool/spool_fork_lock.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -148,30 +147,24 @@ bool oteli_spool_dir_use(struct oteli_spool_dir *dir, struct timespec *changed)
     return true;
 }
 
-bool oteli_spool_dir_each(const struct oteli_spool_dir *dir,
-                          bool (*visit)(void *state, const char *name, bool is_file), void *state)
+DIR *oteli_spool_dir_list(const struct oteli_spool_dir *dir)
 {
     const int fd = openat(dir->own.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    DIR *stream = fdopendir(fd);
-    if (stream == NULL) {
+    DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+    if (stream == NULL && fd >= 0)
         close_quietly(fd);
-        return false;
-    }
-    bool goes_on = true;
+    return stream;
+}
+
+const struct dirent *oteli_spool_dir_next(DIR *stream)
+{
+    const struct dirent *entry;
     errno = 0;
-    for (const struct dirent *entry; goes_on && (entry = readdir(stream)) != NULL;) {
-        const char *name = entry->d_name;
-        if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, lock_name) == 0)
-            continue;
-        goes_on = visit(state, name, entry->d_type == DT_REG || entry->d_type == DT_UNKNOWN);
-        errno = goes_on ? 0 : ENOMEM;
-    }
-    const int error = errno;
-    closedir(stream);
-    errno = error;
-    return error == 0;
+    do
+        entry = readdir(stream);
+    while (entry != NULL && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+                             strcmp(entry->d_name, lock_name) == 0));
+    return entry;
 }
 
 static int make_file(const struct oteli_spool_dir *dir, const char *name)

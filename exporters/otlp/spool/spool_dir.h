@@ -16,6 +16,7 @@
 #include "exporters/otlp/encode/reusable_buffer.h"
 #include "exporters/otlp/spool/spool_file.h"
 
+#include <dirent.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -43,9 +44,10 @@ bool oteli_spool_dir_can_be_used(const struct oteli_spool_dir *dir);
  * *changed: when something came into it or left it last. */
 bool oteli_spool_dir_use(struct oteli_spool_dir *dir, struct timespec *changed);
 
-/* Name everything in it but the lock. `is_file`: as far as the directory itself says. */
-bool oteli_spool_dir_each(const struct oteli_spool_dir *dir,
-                          bool (*visit)(void *state, const char *name, bool is_file), void *state);
+/* A stream over what is in it; NULL: it cannot be read. oteli_spool_dir_next is the next entry but
+ * the lock; NULL: that was all, or errno is not 0. */
+DIR *oteli_spool_dir_list(const struct oteli_spool_dir *dir);
+const struct dirent *oteli_spool_dir_next(DIR *stream);
 
 /* Write a whole file, or none. */
 bool oteli_spool_dir_write(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,

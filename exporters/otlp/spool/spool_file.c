@@ -3,6 +3,9 @@
 #include "exporters/otlp/spool/spool_file.h"
 #include "exporters/otlp/encode/compress.h"
 
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -31,62 +34,37 @@ int oteli_spool_file_compare(const struct oteli_spool_file *a, const struct otel
     return (a->length > b->length) - (a->length < b->length);
 }
 
-static char *put_hex(char *at, uint64_t number, unsigned digits)
-{
-    for (unsigned i = digits; i-- != 0;)
-        *at++ = "0123456789abcdef"[number >> (4 * i) & 15];
-    return at;
-}
-
-/* Lower-case digits only, so that no two names are of one file. */
-static bool get_hex(const char **at, unsigned digits, uint64_t *number)
-{
-    *number = 0;
-    for (unsigned i = 0; i < digits; i++, ++*at) {
-        const char c = **at;
-        if (c >= '0' && c <= '9')
-            *number = *number << 4 | (uint64_t)(c - '0');
-        else if (c >= 'a' && c <= 'f')
-            *number = *number << 4 | (uint64_t)(c - 'a' + 10);
-        else
-            return false;
-    }
-    return true;
-}
-
 void oteli_spool_name_write(const struct oteli_spool_file *file, enum oteli_spool_name kind,
                             char name[OTELI_SPOOL_NAME])
 {
-    char *at = put_hex(name, file->written_unix_ns, 16);
-    *at++ = '-';
-    at = put_hex(at, file->id, 16);
-    *at++ = '-';
-    at = put_hex(at, file->spans, 8);
-    *at++ = '-';
-    at = put_hex(at, file->length, 8);
-    if (kind == OTELI_SPOOL_WHOLE)
-        memcpy(at, ".otlp", sizeof ".otlp");
-    else
-        memcpy(at, ".tmp", sizeof ".tmp");
+    snprintf(name, OTELI_SPOOL_NAME, "%016" PRIx64 "-%016" PRIx64 "-%08" PRIx32 "-%08" PRIx32 "%s",
+             file->written_unix_ns, file->id, file->spans, file->length,
+             kind == OTELI_SPOOL_WHOLE ? ".otlp" : ".tmp");
 }
 
-static bool get_part(const char **at, char end, unsigned digits, uint64_t *number)
+/* The number that a part of a name is, and go behind it. */
+static uint64_t take_part(const char **at)
 {
-    return get_hex(at, digits, number) && *(*at)++ == end;
+    char *end;
+    const uint64_t number = strtoull(*at, &end, 16);
+    *at = *end == '-' ? end + 1 : end;
+    return number;
 }
 
+/* Only what is written in this way is a name, so that no two names are of one file. */
 enum oteli_spool_name oteli_spool_name_read(const char *name, struct oteli_spool_file *file)
 {
-    uint64_t spans;
-    uint64_t length;
-    if (!get_part(&name, '-', 16, &file->written_unix_ns) || !get_part(&name, '-', 16, &file->id) ||
-        !get_part(&name, '-', 8, &spans) || !get_hex(&name, 8, &length))
-        return OTELI_SPOOL_OTHER;
-    file->spans = (uint32_t)spans;
-    file->length = (uint32_t)length;
-    return strcmp(name, ".otlp") == 0  ? OTELI_SPOOL_WHOLE
-           : strcmp(name, ".tmp") == 0 ? OTELI_SPOOL_TEMPORARY
-                                       : OTELI_SPOOL_OTHER;
+    char written[OTELI_SPOOL_NAME];
+    const char *at = name;
+    file->written_unix_ns = take_part(&at);
+    file->id = take_part(&at);
+    file->spans = (uint32_t)take_part(&at);
+    file->length = (uint32_t)take_part(&at);
+    oteli_spool_name_write(file, OTELI_SPOOL_WHOLE, written);
+    if (strcmp(name, written) == 0)
+        return OTELI_SPOOL_WHOLE;
+    oteli_spool_name_write(file, OTELI_SPOOL_TEMPORARY, written);
+    return strcmp(name, written) == 0 ? OTELI_SPOOL_TEMPORARY : OTELI_SPOOL_OTHER;
 }
 
 static void put_number(uint8_t *at, uint64_t number, unsigned bytes)

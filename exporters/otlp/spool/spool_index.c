@@ -133,29 +133,23 @@ void oteli_spool_index_forget(struct oteli_spool_index *index, struct oteli_spoo
 
 /* ---- reading the directory ------------------------------------------------------------ */
 
-struct scan {
-    const struct oteli_spool_dir *dir;
-    struct oteli_spool_index found;
-    const struct oteli_spool_clock *clock;
-    int64_t abandoned_ns;
-};
-
-static bool visit(void *state, const char *name, bool is_file)
+/* Note an entry of the directory; false: no memory. */
+static bool note_found(struct oteli_spool_index *found, const struct oteli_spool_dir *dir,
+                       const struct dirent *entry, const struct oteli_spool_clock *clock,
+                       int64_t abandoned_ns)
 {
-    struct scan *scan = state;
-    struct oteli_spool_index *found = &scan->found;
     struct oteli_spool_file file;
+    const bool may_be_file = entry->d_type == DT_REG || entry->d_type == DT_UNKNOWN;
     const enum oteli_spool_name kind =
-        is_file ? oteli_spool_name_read(name, &file) : OTELI_SPOOL_OTHER;
-    const int64_t born_ns =
-        kind != OTELI_SPOOL_OTHER ? oteli_spool_born_ns(scan->clock, file.written_unix_ns) : 0;
-    if (kind == OTELI_SPOOL_TEMPORARY) {
-        if (born_ns < scan->clock->boot_ns - scan->abandoned_ns)
-            (void)oteli_spool_dir_remove(scan->dir, &file, kind);
-        return true;
-    }
+        may_be_file ? oteli_spool_name_read(entry->d_name, &file) : OTELI_SPOOL_OTHER;
     if (kind == OTELI_SPOOL_OTHER) {
         found->foreign++;
+        return true;
+    }
+    const int64_t born_ns = oteli_spool_born_ns(clock, file.written_unix_ns);
+    if (kind == OTELI_SPOOL_TEMPORARY) {
+        if (born_ns < clock->boot_ns - abandoned_ns)
+            (void)oteli_spool_dir_remove(dir, &file, kind);
         return true;
     }
     if (!oteli_spool_index_fit(found))
@@ -192,21 +186,28 @@ static void merge(struct oteli_spool_index *index, struct oteli_spool_index *fou
 bool oteli_spool_index_scan(struct oteli_spool_index *index, const struct oteli_spool_dir *dir,
                             const struct oteli_spool_clock *clock, int64_t abandoned_ns)
 {
-    struct scan scan = {.dir = dir, .clock = clock, .abandoned_ns = abandoned_ns};
-    struct oteli_spool_index *found = &scan.found;
-    if (!oteli_spool_dir_each(dir, visit, &scan)) {
-        const int error = errno;
-        free(found->entries);
+    struct oteli_spool_index found = {0};
+    const struct dirent *entry;
+    DIR *stream = oteli_spool_dir_list(dir);
+    if (stream == NULL)
+        return false;
+    while ((entry = oteli_spool_dir_next(stream)) != NULL &&
+           note_found(&found, dir, entry, clock, abandoned_ns))
+        ;
+    const int error = entry != NULL ? ENOMEM : errno;
+    closedir(stream);
+    if (error != 0) {
+        free(found.entries);
         errno = error;
         return false;
     }
-    oteli_spool_index_sort(found);
-    merge(index, found);
-    oteli_spool_count_foreign((int64_t)(found->foreign - index->foreign));
-    index->foreign = found->foreign;
+    oteli_spool_index_sort(&found);
+    merge(index, &found);
+    oteli_spool_count_foreign((int64_t)(found.foreign - index->foreign));
+    index->foreign = found.foreign;
     free(index->entries);
-    index->entries = found->entries;
-    index->count = found->count;
-    index->room = found->room;
+    index->entries = found.entries;
+    index->count = found.count;
+    index->room = found.room;
     return true;
 }
