@@ -22,29 +22,22 @@ void oteli_size_limit_too_large(struct oteli_size_limit *size_limit, size_t span
 {
     if (spans < 2)
         return;
-    if (size_limit->refused_bytes == 0 || bytes < size_limit->refused_bytes)
-        size_limit->refused_bytes = bytes;
     if (size_limit->limit_bytes == 0 || bytes <= size_limit->limit_bytes)
         size_limit->limit_bytes = bytes - 1;
+    size_limit->is_guess = true;
     size_limit->successes = 0;
-}
-
-/* The parts of a request differ in size: not the smallest of them is to be the limit. */
-static void learn(struct oteli_size_limit *size_limit, size_t bytes)
-{
-    const size_t half = size_limit->refused_bytes / 2;
-    const size_t more = bytes + bytes / GROWTH;
-    const size_t limit = more > half ? more : half;
-    size_limit->limit_bytes =
-        limit < size_limit->refused_bytes ? limit : size_limit->refused_bytes - 1;
-    size_limit->refused_bytes = 0;
 }
 
 void oteli_size_limit_accepted(struct oteli_size_limit *size_limit, size_t bytes, bool is_part,
                                size_t max_bytes)
 {
-    if (is_part && size_limit->refused_bytes != 0) {
-        learn(size_limit, bytes);
+    if (is_part && size_limit->is_guess) {
+        /* The parts of a request differ in size: not the smallest of them is to be the limit. */
+        const size_t half = (size_limit->limit_bytes + 1) / 2;
+        const size_t more = bytes + bytes / GROWTH > half ? bytes + bytes / GROWTH : half;
+        if (more < size_limit->limit_bytes)
+            size_limit->limit_bytes = more;
+        size_limit->is_guess = false;
         return;
     }
     if (bytes < size_limit->limit_bytes / 2 || size_limit->limit_bytes == 0 ||

@@ -14,9 +14,9 @@
 #include <stddef.h>
 
 struct oteli_size_limit {
-    size_t limit_bytes;   /* 0: nothing is known */
-    size_t refused_bytes; /* the least that was refused since a part was taken; 0: nothing was */
-    unsigned successes;   /* with requests near the limit */
+    size_t limit_bytes; /* 0: nothing is known */
+    bool is_guess;      /* it was refused, or little more was, and no part has been taken yet */
+    unsigned successes; /* with requests near the limit */
 };
 
 /* How many of the spans of a request to send: all that there are, or fewer, but one at least. */
