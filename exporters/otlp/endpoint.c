@@ -9,6 +9,7 @@
 #include "exporters/otlp/call/request_headers.h"
 #include "exporters/otlp/transport/transport.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -31,17 +32,11 @@ static const struct {
                                "ProfilesService/Export"},
 };
 
+/* Three texts as one, of the first so many bytes; NULL: no memory. */
 static char *join(const char *head, size_t head_length, const char *middle, const char *tail)
 {
-    const size_t middle_length = strlen(middle);
-    const size_t tail_length = strlen(tail);
-    char *text = malloc(head_length + middle_length + tail_length + 1);
-    if (text == NULL)
-        return NULL;
-    memcpy(text, head, head_length);
-    memcpy(text + head_length, middle, middle_length);
-    memcpy(text + head_length + middle_length, tail, tail_length + 1);
-    return text;
+    char *text;
+    return asprintf(&text, "%.*s%s%s", (int)head_length, head, middle, tail) >= 0 ? text : NULL;
 }
 
 /* The path of unix:/path or unix:///path; NULL: it is neither. */

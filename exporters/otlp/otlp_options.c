@@ -123,14 +123,11 @@ static bool choose_headers(struct oteli_options *options)
 
 static bool choose_user_agent(struct oteli_options *options)
 {
-    static const char product[] = "OTel-OTLP-Exporter-C/" OTEL_VERSION;
     const char *prefix = options->given.user_agent != NULL ? options->given.user_agent : "";
-    const size_t size = strlen(prefix) + 1 + sizeof product;
-    options->user_agent = malloc(size);
-    if (options->user_agent == NULL)
-        return false;
-    snprintf(options->user_agent, size, "%s%s%s", prefix, *prefix != '\0' ? " " : "", product);
-    return true;
+    if (asprintf(&options->user_agent, "%s%sOTel-OTLP-Exporter-C/" OTEL_VERSION, prefix,
+                 *prefix != '\0' ? " " : "") < 0)
+        options->user_agent = NULL;
+    return options->user_agent != NULL;
 }
 
 otel_status oteli_options_init(struct oteli_options *options, enum oteli_otlp_signal signal,

@@ -38,18 +38,6 @@ bool oteli_compression_is_known(otel_otlp_compression compression)
     return compression == OTEL_OTLP_COMPRESSION_NONE || compression == OTEL_OTLP_COMPRESSION_GZIP;
 }
 
-static void *gzip_allocate(void *state, uInt count, uInt bytes)
-{
-    (void)state;
-    return calloc(count, bytes);
-}
-
-static void gzip_free(void *state, void *memory)
-{
-    (void)state;
-    free(memory);
-}
-
 static bool begin(struct oteli_compressor *made)
 {
 #ifdef OTELI_WITH_ZSTD
@@ -59,8 +47,6 @@ static bool begin(struct oteli_compressor *made)
                !ZSTD_isError(ZSTD_CCtx_setParameter(made->zstd, ZSTD_c_compressionLevel, LEVEL));
     }
 #endif
-    made->gzip.zalloc = gzip_allocate;
-    made->gzip.zfree = gzip_free;
     return deflateInit2(&made->gzip, LEVEL, Z_DEFLATED, GZIP_WINDOW, GZIP_MEMORY,
                         Z_DEFAULT_STRATEGY) == Z_OK;
 }
@@ -142,10 +128,7 @@ static uInt one_piece(size_t bytes)
 
 static size_t gunzip(const void *bytes, size_t length, void *out, size_t size, bool *is_whole)
 {
-    z_stream stream = {.next_in = (z_const Bytef *)bytes,
-                       .avail_in = one_piece(length),
-                       .zalloc = gzip_allocate,
-                       .zfree = gzip_free};
+    z_stream stream = {.next_in = (z_const Bytef *)bytes, .avail_in = one_piece(length)};
     if (inflateInit2(&stream, GZIP_WINDOW) != Z_OK)
         return 0;
     const uInt room = one_piece(size);
