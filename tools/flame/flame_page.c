@@ -220,24 +220,20 @@ static int compare_functions(const void *left, const void *right)
 /* Own time, and time with what was called: of calls of a function inside of itself once. */
 static void add_up(const struct flame_tree *tree, uint32_t root, struct function *functions)
 {
-    uint32_t stack[FLAME_FRAMES_MAX + 2] = {0};
-    unsigned height = 0;
+    uint32_t last = root;
     unsigned depth = 0;
     for (uint32_t i = 0; i < tree->texts.count; i++)
         functions[i] = (struct function){.name = i};
     for (uint32_t node = flame_tree_next(tree, root, root, &depth); node != FLAME_NO_NODE;
          node = flame_tree_next(tree, root, node, &depth)) {
         const struct flame_node *at = &tree->nodes[node];
-        while (height >= depth)
-            functions[stack[--height]].active--;
+        for (; last != at->parent; last = tree->nodes[last].parent)
+            functions[tree->nodes[last].name].active--;
         struct function *function = &functions[at->name];
         function->self = flame_sum(function->self, at->self);
-        if (function->active == 0)
+        if (function->active++ == 0)
             function->total = flame_sum(function->total, at->total);
-        if (height < FLAME_FRAMES_MAX + 2) {
-            stack[height++] = at->name;
-            functions[at->name].active++;
-        }
+        last = node;
     }
 }
 

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tools/flame/flame_pprof.c - see flame_pprof.h. One thread.
  *
- * protobuf-c decodes the file; here its mappings, functions and locations are sorted by id, and
- * everything that refers to something is checked. */
+ * protobuf-c decodes the file; here its mappings, functions and locations are sorted by id. */
 #include "tools/flame/flame_pprof.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-static const char broken[] = "is no pprof profile, or only a part of one";
-static const char dangling[] = "refers to something that is not in it";
 
 /* --- Messages by their id --- */
 
@@ -70,66 +66,14 @@ const Perftools__Profiles__Location *flame_profile_location(const struct flame_p
     return find(profile->file->location, profile->file->n_location, id);
 }
 
-/* --- Is everything there? --- */
-
-static bool has_text(const struct flame_profile *profile, int64_t index)
+const char *flame_profile_text(const struct flame_profile *profile, int64_t index)
 {
-    return index >= 0 && (uint64_t)index < profile->file->n_string_table;
+    return index >= 0 && (uint64_t)index < profile->file->n_string_table
+               ? profile->file->string_table[index]
+               : "";
 }
 
-static bool has_all_of(const struct flame_profile *profile,
-                       const Perftools__Profiles__Location *location)
-{
-    if (location->mapping_id != 0 && flame_profile_mapping(profile, location->mapping_id) == NULL)
-        return false;
-    for (size_t i = 0; i < location->n_line; i++) {
-        const uint64_t id = location->line[i]->function_id;
-        if (id != 0 && flame_profile_function(profile, id) == NULL)
-            return false;
-    }
-    return true;
-}
-
-static bool has_all(const struct flame_profile *profile)
-{
-    const Perftools__Profiles__Profile *file = profile->file;
-    bool is_there = has_text(profile, file->default_sample_type);
-    for (size_t i = 0; i < file->n_sample_type; i++)
-        is_there = is_there && has_text(profile, file->sample_type[i]->type) &&
-                   has_text(profile, file->sample_type[i]->unit);
-    for (size_t i = 0; i < file->n_mapping; i++)
-        is_there = is_there && has_text(profile, file->mapping[i]->filename) &&
-                   has_text(profile, file->mapping[i]->build_id);
-    for (size_t i = 0; i < file->n_function; i++)
-        is_there = is_there && has_text(profile, file->function[i]->name);
-    for (size_t i = 0; i < file->n_location; i++)
-        is_there = is_there && has_all_of(profile, file->location[i]);
-    return is_there;
-}
-
-/* What is wrong with a sample, or NULL. */
-static const char *check_sample(const struct flame_profile *profile,
-                                const Perftools__Profiles__Sample *sample)
-{
-    size_t names = 0; /* with those of inlined functions */
-    for (size_t i = 0; i < sample->n_location_id; i++) {
-        const Perftools__Profiles__Location *location =
-            flame_profile_location(profile, sample->location_id[i]);
-        if (location == NULL)
-            return dangling;
-        names += location->n_line != 0 ? location->n_line : 1;
-    }
-    if (names > FLAME_FRAMES_MAX)
-        return "has a sample with more frames than are read here";
-    for (size_t i = 0; i < sample->n_label; i++)
-        if (!has_text(profile, sample->label[i]->key) ||
-            !has_text(profile, sample->label[i]->str) ||
-            !has_text(profile, sample->label[i]->num_unit))
-            return dangling;
-    if (sample->n_value != profile->file->n_sample_type)
-        return "has a sample with more or fewer values than it has types of values";
-    return NULL;
-}
+/* --- The whole file --- */
 
 /* The value to show: the one that the file names, or its last. */
 static size_t choose_value(const struct flame_profile *profile)
@@ -143,23 +87,17 @@ static size_t choose_value(const struct flame_profile *profile)
     return i;
 }
 
-static const char *check(struct flame_profile *profile)
+/* What is wrong with it, or NULL. */
+static const char *check(const Perftools__Profiles__Profile *file)
 {
-    const Perftools__Profiles__Profile *file = profile->file;
     if (file == NULL || file->n_string_table == 0)
-        return broken;
+        return "is no pprof profile, or only a part of one";
     if (file->n_sample_type == 0)
         return "has no values";
-    sort(file->mapping, file->n_mapping);
-    sort(file->function, file->n_function);
-    sort(file->location, file->n_location);
-    if (!has_all(profile))
-        return dangling;
-    profile->value = choose_value(profile);
-    const char *fault = NULL;
-    for (size_t i = 0; i < file->n_sample && fault == NULL; i++)
-        fault = check_sample(profile, file->sample[i]);
-    return fault;
+    for (size_t i = 0; i < file->n_sample; i++)
+        if (file->sample[i]->n_value != file->n_sample_type)
+            return "has a sample with more or fewer values than it has types of values";
+    return NULL;
 }
 
 const char *flame_profile_read(struct flame_profile *profile, const void *bytes, size_t length)
@@ -168,10 +106,17 @@ const char *flame_profile_read(struct flame_profile *profile, const void *bytes,
     if (length == 0)
         return "is empty";
     profile->file = perftools__profiles__profile__unpack(NULL, length, bytes);
-    const char *fault = check(profile);
-    if (fault != NULL)
+    Perftools__Profiles__Profile *file = profile->file;
+    const char *fault = check(file);
+    if (fault != NULL) {
         flame_profile_fini(profile);
-    return fault;
+        return fault;
+    }
+    sort(file->mapping, file->n_mapping);
+    sort(file->function, file->n_function);
+    sort(file->location, file->n_location);
+    profile->value = choose_value(profile);
+    return NULL;
 }
 
 void flame_profile_fini(struct flame_profile *profile)

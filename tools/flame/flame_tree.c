@@ -89,10 +89,11 @@ static bool add_location(struct flame_tree *tree, const struct flame_profile *pr
     char text[320];
     bool has_function = false;
     for (size_t i = location->n_line; i > 0; i--) {
-        const uint64_t id = location->line[i - 1]->function_id;
-        if (id == 0)
+        const Perftools__Profiles__Function *function =
+            flame_profile_function(profile, location->line[i - 1]->function_id);
+        if (function == NULL)
             continue;
-        const char *name = flame_profile_text(profile, flame_profile_function(profile, id)->name);
+        const char *name = flame_profile_text(profile, function->name);
         has_function = true;
         if (name[0] == '\0')
             name = place_name(file, offset, location->address, text);
@@ -113,10 +114,12 @@ static bool add_location(struct flame_tree *tree, const struct flame_profile *pr
 static bool add_stack(struct flame_tree *tree, const struct flame_profile *profile,
                       const Perftools__Profiles__Sample *sample, uint32_t node)
 {
-    for (size_t i = sample->n_location_id; i > 0; i--) /* from the root */
-        if (!add_location(tree, profile,
-                          flame_profile_location(profile, sample->location_id[i - 1]), &node))
+    for (size_t i = sample->n_location_id; i > 0; i--) { /* from the root */
+        const Perftools__Profiles__Location *location =
+            flame_profile_location(profile, sample->location_id[i - 1]);
+        if (location != NULL && !add_location(tree, profile, location, &node))
             return false;
+    }
     tree->nodes[node].self = flame_sum(tree->nodes[node].self, sample->value[profile->value]);
     return true;
 }
