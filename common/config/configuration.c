@@ -9,7 +9,6 @@
 #include "common/log.h"
 #include "common/text/secrets.h"
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,8 +68,7 @@ struct loader {
     struct oteli_config *config;
     const otel_sdk_options *options;
     bool read_environment;
-    bool given[ROW_COUNT];                 /* by code or by the environment, and good */
-    struct oteli_config_problem *problems; /* NULL: not wanted */
+    bool given[ROW_COUNT]; /* by code or by the environment, and good */
 };
 
 static bool is_text(const struct oteli_config_row *row)
@@ -81,20 +79,6 @@ static bool is_text(const struct oteli_config_row *row)
 static void *field_of(struct oteli_config *config, const struct oteli_config_row *row)
 {
     return (char *)config + row->offset;
-}
-
-/* Remember, for who asks for problems, what is wrong with a value. */
-__attribute__((format(printf, 3, 4))) static void note_problem(const struct loader *loader,
-                                                               size_t index, const char *format,
-                                                               ...)
-{
-    if (loader->problems == NULL)
-        return;
-    struct oteli_config_problem *problem = &loader->problems[index];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(problem->text, sizeof problem->text, format, arguments);
-    va_end(arguments);
 }
 
 static bool is_from(const struct oteli_config *config, size_t index,
@@ -281,10 +265,9 @@ static void take_rowless(struct oteli_config *config, const otel_sdk_options *op
         config->resource_schema_url = options->resource_schema_url;
 }
 
-static otel_status from_environment(const struct loader *loader, size_t index,
+static otel_status from_environment(const struct oteli_config_row *row,
                                     struct oteli_setting *setting, bool *given)
 {
-    const struct oteli_config_row *row = &oteli_config_rows[index];
     const char *text = oteli_env_get(row->variable);
     if (is_unset(row, text))
         return OTEL_OK;
@@ -300,15 +283,11 @@ static otel_status from_environment(const struct loader *loader, size_t index,
     char why[320];
     explain(row, status, culprit, false, why, sizeof why);
     const char *instead = setting->text != NULL ? setting->text : row->default_text;
-    char whole[sizeof why + 208];
     char shown[201];
-    if (instead != NULL)
-        snprintf(whole, sizeof whole, "%s; using %.200s", why, instead);
-    else
-        snprintf(whole, sizeof whole, "%s; it counts as unset", why);
-    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s=\"%s\" %s", row->variable,
-                     oteli_hide_in_setting(text, shown, sizeof shown), whole);
-    note_problem(loader, index, "%s", whole);
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s=\"%s\" %s; %s%.200s", row->variable,
+                     oteli_hide_in_setting(text, shown, sizeof shown), why,
+                     instead != NULL ? "using " : "it counts as unset",
+                     instead != NULL ? instead : "");
     return OTEL_OK;
 }
 
@@ -330,7 +309,7 @@ static otel_status load_row(struct loader *loader, size_t index)
     uint8_t *source = &loader->config->givers[index].source;
     *source = given ? OTELI_FROM_CODE : OTELI_FROM_DEFAULT;
     if (status == OTEL_OK && !given && loader->read_environment) {
-        status = from_environment(loader, index, &setting, &given);
+        status = from_environment(row, &setting, &given);
         if (given)
             *source = OTELI_FROM_ENVIRONMENT;
     }
@@ -410,8 +389,6 @@ static void fit_batch_to_queue(struct loader *loader)
                          "; using batches of %" PRId64 "%s",
                          batch, queue, queue, variables);
         config->bsp_max_export_batch_size = queue;
-        note_problem(loader, ROW_bsp_max_export_batch_size,
-                     "is %" PRId64 " and does not fit in the queue; using %" PRId64, batch, queue);
     } else if (batch > queue / 2) {
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                          "batches of %" PRId64 " spans fill more than half of a queue of %" PRId64
@@ -431,10 +408,6 @@ static void part_sampler_from_argument(const struct loader *loader)
     free(config->traces_sampler_arg);
     config->traces_sampler_arg = NULL;
     config->givers[ROW_traces_sampler_arg].source = OTELI_FROM_DEFAULT;
-    note_problem(
-        loader, ROW_traces_sampler_arg,
-        "is for the sampler that OTEL_TRACES_SAMPLER names, and that names none; it counts "
-        "as unset");
 }
 
 /* The argument of a ratio sampler becomes the ratio in force: 1.0 where it is none, or bad. */
@@ -455,7 +428,6 @@ static otel_status settle_ratio(const struct loader *loader)
             oteli_hide_in_setting(given, shown, sizeof shown), in_code ? "" : "; using 1.0");
         if (in_code)
             return OTEL_ERROR_INVALID_ARGUMENT;
-        note_problem(loader, ROW_traces_sampler_arg, "is no number from 0 to 1; using 1.0");
         config->givers[ROW_traces_sampler_arg].source = OTELI_FROM_DEFAULT;
     }
     free(given);
@@ -464,8 +436,7 @@ static otel_status settle_ratio(const struct loader *loader)
 }
 
 static otel_status load(struct oteli_config *config, const otel_sdk_options *options,
-                        bool read_environment, struct oteli_config_problem *problems,
-                        bool sets_log_level)
+                        bool read_environment, bool sets_log_level)
 {
     memset(config, 0, sizeof *config);
     if (options != NULL && options->size == 0)
@@ -474,10 +445,7 @@ static otel_status load(struct oteli_config *config, const otel_sdk_options *opt
         .config = config,
         .options = options,
         .read_environment = read_environment && !oteli_config_ignores_environment(options),
-        .problems = problems,
     };
-    if (problems != NULL)
-        memset(problems, 0, ROW_COUNT * sizeof *problems);
     otel_status status = OTEL_OK;
     for (size_t i = 0; i < ROW_COUNT && status == OTEL_OK; i++) {
         status = load_row(&loader, i);
@@ -502,19 +470,12 @@ static otel_status load(struct oteli_config *config, const otel_sdk_options *opt
 otel_status oteli_config_load(struct oteli_config *config, const otel_sdk_options *options,
                               bool read_environment)
 {
-    return load(config, options, read_environment, NULL, true);
+    return load(config, options, read_environment, true);
 }
 
 otel_status oteli_config_look(struct oteli_config *config)
 {
-    return load(config, NULL, true, NULL, false);
-}
-
-otel_status oteli_config_load_with_problems(struct oteli_config *config,
-                                            const otel_sdk_options *options, bool read_environment,
-                                            struct oteli_config_problem *problems)
-{
-    return load(config, options, read_environment, problems, true);
+    return load(config, NULL, true, false);
 }
 
 void oteli_config_fini(struct oteli_config *config)

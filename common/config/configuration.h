@@ -105,17 +105,6 @@ OTELI_INTERNAL_API const char *oteli_config_origin(const struct oteli_config *co
 OTELI_INTERNAL_API const char *oteli_config_called(const struct oteli_config *config,
                                                    const void *field);
 
-/* What is wrong with what was given for a row and what is used instead, as the end of a sentence
- * that begins with the value; "" for nothing. */
-struct oteli_config_problem {
-    char text[528];
-};
-
-/* The same as oteli_config_load, for tools: one problem a row. */
-otel_status oteli_config_load_with_problems(struct oteli_config *config,
-                                            const otel_sdk_options *options, bool read_environment,
-                                            struct oteli_config_problem *problems);
-
 /* The rows as data, for the generator of docs/CONFIGURATION.md and for tools. */
 struct oteli_config_row {
     const char *name;

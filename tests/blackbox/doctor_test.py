@@ -134,6 +134,8 @@ ROWS = [
     *[row("settings.value", "Spans arrive, but otel-c warns of a setting: OTEL_TRACES_SAMPLER_ARG="
           f'"{ratio}" is no number from 0 to 1; using 1.0.', taker, OTEL_TRACES_SAMPLER_ARG=ratio,
           OTEL_TRACES_SAMPLER="parentbased_traceidratio") for ratio in ("10", "1/10", "10%", "-1")],
+    row("settings.value", "Spans arrive, but otel-c warns of a setting: OTEL_TRACES_SAMPLER_ARG counts only with "
+        "OTEL_TRACES_SAMPLER.", taker, OTEL_TRACES_SAMPLER_ARG="0.5"),
     row("config.file", "^.*{files}/bad.yaml:4:5: ", None, "--config", "{files}/bad.yaml"),
     # the connection
     row("connect.refused", "Nobody listens on port {unused} of localhost (connection refused): start the receiver "

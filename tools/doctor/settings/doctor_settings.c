@@ -77,6 +77,9 @@ bool doctor_settings_load(struct oteli_config *config, const char *endpoint,
         snprintf(faults->disabled_by, sizeof faults->disabled_by, "OTEL_SDK_DISABLED=true");
     examine_exporter(config, faults);
     examine_sampler(config, faults);
+    if (config->traces_sampler_arg == NULL && oteli_env_get("OTEL_TRACES_SAMPLER_ARG") != NULL)
+        snprintf(faults->other, sizeof faults->other,
+                 "OTEL_TRACES_SAMPLER_ARG counts only with OTEL_TRACES_SAMPLER");
     /* What cannot be kept in a directory that is not there is lost when the receiver is away. */
     if (config->spool_dir != NULL && access(config->spool_dir, R_OK | W_OK | X_OK) != 0)
         snprintf(faults->other, sizeof faults->other,
