@@ -12,7 +12,7 @@
 #include "common/clock/clock.h"
 #include "common/log.h"
 #include "common/os/fork.h"
-#include "profiling/labels/label_pool.h"
+#include "profiling/labels/trampolines.h"
 
 #include <assert.h>
 #include <otel/thread_context.h>
@@ -38,34 +38,44 @@ struct entry {
     uint64_t words[LABEL_WORDS];
 };
 
-enum { IS_USED = 1 };
+enum { IS_USED = 1, IS_TAKEN = 2, PHASE_BITS = 2 };
 
 /* Of one trampoline. Its writer is the thread that has the label. */
 struct history {
-    _Alignas(
-        OTELI_CACHELINE) uint64_t state; /* number of the newest label << 1 | IS_USED; release */
+    /* Number of the newest label << PHASE_BITS, and IS_TAKEN while the next one is made, IS_USED
+     * while there is one; release. */
+    _Alignas(OTELI_CACHELINE) uint64_t state;
     uint32_t running; /* calls of otel_profile_apply_checked that are under way */
     struct entry entries[OTELI_LABEL_HISTORY];
 };
 
 static struct history histories[OTELI_TRAMPOLINES];
-static struct oteli_label_pool pool;
 static uint32_t is_on;
 static uint64_t refused;
 static uint64_t cut;
+_Alignas(OTELI_CACHELINE) static uint32_t in_use; /* trampolines, at least; full */
+static uint32_t next;                             /* that is looked at; relaxed */
 
-/* This thread is between the pool and a trampoline's state, which do not agree now. A signal
- * handler that forks there comes back in the child as well. */
-static OTELI_TLS uint32_t is_moving;
+/* --- trampolines --- */
 
-static void begin_moving(void)
+/* They are tried in turn, so that the one that is taken has been idle for long: it is the next one
+ * only after all others that are free. OTELI_NO_TRAMPOLINE: all are in use. Room is reserved before
+ * a trampoline is looked for, and given back after the trampoline, so there is one to be found. */
+static int take_trampoline(void)
 {
-    oteli_store_relaxed_32(&is_moving, oteli_load_relaxed_32(&is_moving) + 1);
-}
-
-static void end_moving(void)
-{
-    oteli_store_relaxed_32(&is_moving, oteli_load_relaxed_32(&is_moving) - 1);
+    if (oteli_add_full_32(&in_use, 1) >= OTELI_TRAMPOLINES) {
+        oteli_add_full_32(&in_use, UINT32_MAX);
+        return OTELI_NO_TRAMPOLINE;
+    }
+    for (uint32_t i = oteli_load_relaxed_32(&next) % OTELI_TRAMPOLINES;;
+         i = (i + 1) % OTELI_TRAMPOLINES) {
+        const uint64_t state = oteli_load_relaxed_64(&histories[i].state);
+        if ((state & (IS_USED | IS_TAKEN)) == 0 &&
+            oteli_cas_full_64(&histories[i].state, state, state | IS_TAKEN)) {
+            oteli_store_relaxed_32(&next, i + 1);
+            return (int)i;
+        }
+    }
 }
 
 /* --- the text --- */
@@ -150,7 +160,7 @@ static otel_profile_label empty(void)
 static uint64_t write_down(struct history *history, const struct oteli_label *label)
 {
     const word *from = (const word *)(const void *)label;
-    const uint64_t number = (oteli_load_relaxed_64(&history->state) >> 1) + 1;
+    const uint64_t number = (oteli_load_relaxed_64(&history->state) >> PHASE_BITS) + 1;
     struct entry *entry = &history->entries[number % OTELI_LABEL_HISTORY];
     const size_t used = HEAD_WORDS + (size_t)(label->text_length + WORD - 1) / WORD;
     oteli_store_relaxed_64(&entry->number, 0);
@@ -159,7 +169,7 @@ static uint64_t write_down(struct history *history, const struct oteli_label *la
         oteli_store_relaxed_64(&entry->words[i], from[i]);
     oteli_store_relaxed_64(&entry->number, number);
     oteli_store_release_64(&history->state,
-                           number << 1 | IS_USED); /* pairs with oteli_labels_find */
+                           number << PHASE_BITS | IS_USED); /* pairs with oteli_labels_find */
     return number;
 }
 
@@ -168,10 +178,8 @@ otel_profile_label otel_profile_label_make(const otel_span *span, const otel_pro
 {
     if (OTELI_LIKELY(oteli_load_relaxed_32(&is_on) == 0))
         return empty();
-    begin_moving();
-    const int index = oteli_label_pool_take(&pool);
+    const int index = take_trampoline();
     if (OTELI_UNLIKELY(index == OTELI_NO_TRAMPOLINE)) {
-        end_moving();
         oteli_add_full_64(&refused, 1);
         return empty();
     }
@@ -191,7 +199,6 @@ otel_profile_label otel_profile_label_make(const otel_span *span, const otel_pro
     if (OTELI_UNLIKELY(text.cut != 0))
         oteli_add_full_64(&cut, text.cut);
     const uint64_t number = write_down(&histories[index], label);
-    end_moving();
     return (otel_profile_label){.trampoline = oteli_trampoline_at((unsigned)index),
                                 .index = (uint32_t)index + 1,
                                 .generation = (uint32_t)number};
@@ -204,7 +211,8 @@ static struct history *history_of(const otel_profile_label *label, uint64_t *sta
         return NULL;
     struct history *history = &histories[label->index - 1];
     *state = oteli_load_relaxed_64(&history->state);
-    const bool is_its = (*state & IS_USED) != 0 && (uint32_t)(*state >> 1) == label->generation;
+    const bool is_its =
+        (*state & IS_USED) != 0 && (uint32_t)(*state >> PHASE_BITS) == label->generation;
     return is_its ? history : NULL;
 }
 
@@ -224,10 +232,8 @@ void otel_profile_label_release(otel_profile_label *label)
         assert(false && "released while applied");
         return;
     }
-    begin_moving();
     if (oteli_cas_full_64(&history->state, state, state & ~(uint64_t)IS_USED))
-        oteli_label_pool_give(&pool, released.index - 1);
-    end_moving();
+        oteli_add_full_32(&in_use, UINT32_MAX);
 }
 
 /* Also where an exception leaves the function: this file is compiled with -fexceptions. */
@@ -268,7 +274,7 @@ static bool read_entry(const struct entry *entry, uint64_t number, struct oteli_
 bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *label)
 {
     const struct history *history = &histories[index % OTELI_TRAMPOLINES];
-    const uint64_t newest = oteli_load_acquire_64(&history->state) >> 1;
+    const uint64_t newest = oteli_load_acquire_64(&history->state) >> PHASE_BITS;
     for (uint64_t age = 0; age < OTELI_LABEL_HISTORY && age < newest; age++) {
         const uint64_t number = newest - age;
         if (!read_entry(&history->entries[number % OTELI_LABEL_HISTORY], number, label))
@@ -292,7 +298,7 @@ bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct o
     memcpy(&wanted, span_id, sizeof wanted);
     for (unsigned index = 0; index < OTELI_TRAMPOLINES; index++) {
         const struct history *history = &histories[index];
-        uint64_t number = oteli_load_acquire_64(&history->state) >> 1;
+        uint64_t number = oteli_load_acquire_64(&history->state) >> PHASE_BITS;
         const uint64_t oldest = number > OTELI_LABEL_HISTORY ? number - OTELI_LABEL_HISTORY : 0;
         /* Only the one that it stood for at that time. */
         while (number > oldest && word_of(&history->entries[number % OTELI_LABEL_HISTORY],
@@ -308,19 +314,11 @@ bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct o
 
 /* --- start, stop, and fork --- */
 
-static bool is_free(unsigned index)
-{
-    return (histories[index].state & IS_USED) == 0;
-}
-
-/* A child is not profiled. What its parent's other threads were about to give back, and never
- * will, goes back; what they have in use stays so. If the only thread was about to take or to give
- * itself, and will, the pool is right as it is, and may be smaller. */
+/* A child is not profiled. What is in use stays so, and what its parent's other threads were about
+ * to take or to give back stays theirs. */
 static void forget(void)
 {
     is_on = 0;
-    if (is_moving == 0)
-        oteli_label_pool_rebuild(&pool, is_free);
 }
 
 void oteli_labels_switch(bool on)

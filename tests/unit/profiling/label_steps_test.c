@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/profiling/label_steps_test.c - specification of profiling/labels/labels.c and
- * label_pool.h between any two of their atomic operations: what others do there, and a signal
- * handler that forks there. */
-#include "profiling/labels/label_pool.h"
+/* tests/unit/profiling/label_steps_test.c - specification of profiling/labels/labels.c between any
+ * two of its atomic operations: what others do there, and a signal handler that forks there. */
 #include "profiling/labels/labels.h"
+#include "profiling/labels/trampolines.h"
 #include "profiling/labels/trampolines_shape.h"
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"
@@ -82,7 +81,7 @@ static int teardown(void **state)
 
 /* --- a history that is read while it is written --- */
 
-enum { STEP_NS = 100 };
+enum { STEP_NS = 100, SEARCH = OTELI_TRAMPOLINES /* steps that look for the one that is free */ };
 
 static otel_profile_label others[OTELI_TRAMPOLINES];
 static unsigned index_of_one; /* the trampoline that is not in use */
@@ -172,7 +171,7 @@ static void find_each(void)
 {
     const uint64_t now_ns = oteli_fake_clock.monotonic_ns;
     struct oteli_label found;
-    for (unsigned number = 1; number <= written; number++) {
+    for (unsigned number = 1; steps >= SEARCH && number <= written; number++) {
         recorder_at(start_of(number));
         if (oteli_labels_find(index_of_one, oteli_monotonic_ns(), &found))
             assert_is_label(&found, number < written ? number : number_of(found.span_id));
@@ -299,59 +298,48 @@ TEST_WITH(setup_one, teardown_one, what_is_found_is_whole_if_it_is_half_overwrit
         write_label(written + 1);
     for (unsigned step = 1; is_reached; step++) {
         is_written = false;
-        for (step_of_writer = 1; is_reached && !is_written; step_of_writer++)
+        for (step_of_writer = SEARCH; is_reached && !is_written; step_of_writer++)
             is_reached = read_what_is_overwritten_from(step);
     }
     sem_destroy(&is_there);
     sem_destroy(&may_go);
 }
 
-#endif
+/* --- trampolines --- */
 
-/* --- the pool --- */
+static otel_profile_label made_meanwhile;
 
-static struct oteli_label_pool pool;
-static int taken_meanwhile;
-
-static void take_meanwhile(void)
+static void make_meanwhile(void)
 {
-    taken_meanwhile = oteli_label_pool_take(&pool);
+    made_meanwhile = otel_profile_label_acquire(NULL, 0);
 }
 
-/* All are taken and given back, and then what was first is so again, with another ticket. */
-static void go_around(void)
+static void make_and_release_many(void)
 {
-    for (unsigned i = 0; i < OTELI_TRAMPOLINES; i++)
-        oteli_label_pool_give(&pool, (unsigned)oteli_label_pool_take(&pool));
-}
-
-TEST(who_takes_while_others_take_and_give_gets_one)
-{
-    bool is_reached = true;
-    for (unsigned step = 1; is_reached; step++) {
-        memset(&pool, 0, sizeof pool);
-        begin_steps_until(step, go_around);
-        const int index = oteli_label_pool_take(&pool);
-        is_reached = end_steps_until();
-        assert_int_not_equal(index, OTELI_NO_TRAMPOLINE);
+    for (unsigned i = 0; i <= OTELI_TRAMPOLINES; i++) {
+        make_meanwhile();
+        otel_profile_label_release(&made_meanwhile);
     }
 }
 
-TEST(two_who_take_at_once_get_two)
+/* While others make one, or release what they have made, all of them in turn. */
+TEST_WITH(setup, teardown, each_that_makes_a_label_has_a_trampoline_of_its_own)
 {
-    bool is_reached = true;
-    for (unsigned step = 1; is_reached; step++) {
-        memset(&pool, 0, sizeof pool);
-        taken_meanwhile = OTELI_NO_TRAMPOLINE;
-        begin_steps_until(step, take_meanwhile);
-        const int index = oteli_label_pool_take(&pool);
-        is_reached = end_steps_until();
-        assert_int_not_equal(index, taken_meanwhile);
-        assert_int_not_equal(index, OTELI_NO_TRAMPOLINE);
+    static void (*const meanwhile[])(void) = {make_meanwhile, make_and_release_many};
+    for (size_t i = 0; i < 2; i++) {
+        bool is_reached = true;
+        for (unsigned step = 1; is_reached; step++) {
+            made_meanwhile = (otel_profile_label){0};
+            begin_steps_until(step, meanwhile[i]);
+            otel_profile_label label = otel_profile_label_acquire(NULL, 0);
+            is_reached = end_steps_until();
+            assert_int_not_equal(label.index, 0);
+            assert_int_not_equal(label.index, made_meanwhile.index);
+            otel_profile_label_release(&made_meanwhile);
+            otel_profile_label_release(&label);
+        }
     }
 }
-
-#if OTELI_HAS_TRAMPOLINES
 
 /* --- a signal handler that forks --- */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/profiling/labels_test.c - specification of otel/profile.h,
  * profiling/labels/labels.h. */
-#include "profiling/labels/label_pool.h"
 #include "profiling/labels/labels.h"
 #include "profiling/labels/trampolines.h"
 #include "profiling/labels/trampolines_shape.h"
@@ -417,24 +416,6 @@ TEST(checked_calls_notice_mistakes)
 {
     assert_is_reported(release_while_applied);
     assert_is_reported(apply_after_release);
-}
-
-/* --- the pool --- */
-
-TEST(a_giver_that_was_preempted_hides_what_was_given_after_it)
-{
-    static struct oteli_label_pool pool;
-    for (int i = 0; i < OTELI_TRAMPOLINES; i++)
-        assert_int_equal(oteli_label_pool_take(&pool), i);
-    const uint64_t ticket = oteli_add_full_64(&pool.given, 1) + OTELI_TRAMPOLINES;
-    oteli_label_pool_give(&pool, 5);
-    assert_int_equal(oteli_label_pool_take(&pool), OTELI_NO_TRAMPOLINE);
-
-    oteli_store_release_64(&pool.slots[ticket % OTELI_TRAMPOLINES],
-                           (ticket + 1) << OTELI_LABEL_POOL_SHIFT | 4);
-
-    assert_int_equal(oteli_label_pool_take(&pool), 4);
-    assert_int_equal(oteli_label_pool_take(&pool), 5);
 }
 
 /* --- fork --- */
