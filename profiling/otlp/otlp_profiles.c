@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/otlp/otlp_profiles.c - the contract is in otlp_profiles.h. One thread at a time. First
- * all rows are made, then everything is written. */
+/* profiling/otlp/otlp_profiles.c - the contract is in otlp_profiles.h. One thread at a time; owns
+ * what it makes until it gives it away, borrows the profile.
+ *
+ * First the rows of the dictionary are made, then everything is written. A row comes to be when a
+ * sample asks for it, so there is none that nothing refers to, and none twice: what makes two rows
+ * equal is that they are encoded equally, so that a row that refers to rows of other tables is equal
+ * to another by what it says, all the way down.
+ *
+ * Source: opentelemetry-proto, profiles.proto; specification, profiles/mappings.md; semantic
+ * conventions, general/profiles.md and attributes of threads and processes. */
 #include "profiling/otlp/otlp_profiles.h"
 
+#include "common/text/text.h"
 #include "common/wire.h"
-#include "profiling/otlp/otlp_dictionary.h"
+#include "profiling/profile/protobuf_writer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* Fields of the messages, by their numbers in profiles_service.proto, profiles.proto and
+ * common.proto. */
 enum {
     REQUEST_RESOURCE_PROFILES = 1,
     REQUEST_DICTIONARY,
@@ -31,8 +42,30 @@ enum {
     SAMPLE_STACK = 1,
     SAMPLE_ATTRIBUTES,
     SAMPLE_LINK,
-    SAMPLE_VALUES
+    SAMPLE_VALUES,
+    MAPPING_START = 1,
+    MAPPING_LIMIT,
+    MAPPING_OFFSET,
+    MAPPING_FILE,
+    MAPPING_ATTRIBUTES,
+    LOCATION_MAPPING = 1,
+    LOCATION_ADDRESS,
+    LOCATION_LINES,
+    LOCATION_ATTRIBUTES,
+    LINE_FUNCTION = 1,
+    FUNCTION_NAME = 1,
+    FUNCTION_SYSTEM_NAME,
+    LINK_TRACE = 1,
+    LINK_SPAN,
+    STACK_LOCATIONS = 1,
+    ATTRIBUTE_KEY = 1,
+    ATTRIBUTE_VALUE,
+    VALUE_STRING = 1,
+    VALUE_INT = 3
 };
+
+/* Tables of the dictionary, by their fields in it. */
+enum table { MAPPINGS = 1, LOCATIONS, FUNCTIONS, LINKS, STRINGS, ATTRIBUTES, STACKS, TABLES };
 
 enum { TIME_SUM, COUNT_SUM }; /* the two profiles */
 
@@ -47,11 +80,137 @@ struct sums {
 struct encoder {
     const otel_profile *profile;
     const struct oteli_otlp_origin *origin;
-    struct oteli_otlp_dictionary dictionary;
+    struct oteli_interner tables[TABLES]; /* row 0 of each is the empty one */
+    uint32_t *known; /* 1 + row of each mapping, location and stack of the profile; 0: not yet */
     struct oteli_interner identities;
-    struct oteli_protobuf_writer sample; /* while it is put together */
+    struct oteli_protobuf_writer row;    /* of a table, while it is put together */
+    struct oteli_protobuf_writer sample; /* the same */
     struct oteli_protobuf_writer request;
+    bool is_full; /* no memory for another row */
 };
+
+/* --- Rows --- */
+
+static uint32_t add_bytes(struct encoder *encoder, enum table table, const void *bytes,
+                          size_t length)
+{
+    uint32_t index = 0;
+    encoder->is_full |= !oteli_interner_add(&encoder->tables[table], bytes, length, &index);
+    return index;
+}
+
+/* The row that is put together becomes one of this table, and the next one begins. */
+static uint32_t add_row(struct encoder *encoder, enum table table)
+{
+    const size_t length = encoder->row.used;
+    encoder->row.used = 0;
+    return add_bytes(encoder, table, encoder->row.bytes, length);
+}
+
+static uint32_t add_text(struct encoder *encoder, const char *text)
+{
+    return add_bytes(encoder, STRINGS, text, strlen(text));
+}
+
+/* With a text; NULL: with a number. */
+static uint32_t add_attribute(struct encoder *encoder, const char *key, const char *text,
+                              uint64_t number)
+{
+    struct oteli_protobuf_writer *row = &encoder->row;
+    oteli_protobuf_number(row, ATTRIBUTE_KEY, add_text(encoder, key));
+    const size_t begun = oteli_protobuf_begin(row, ATTRIBUTE_VALUE);
+    if (text != NULL)
+        oteli_protobuf_bytes(row, VALUE_STRING, text, strlen(text));
+    else
+        oteli_protobuf_number(row, VALUE_INT, number);
+    oteli_protobuf_end(row, begun);
+    return add_row(encoder, ATTRIBUTES);
+}
+
+/* Each must say which build it is of: one that cannot is left out. */
+static uint32_t add_mapping(struct encoder *encoder, const struct oteli_profile_mapping *mapping)
+{
+    char hex[2 * sizeof mapping->build_id + 1];
+    struct oteli_protobuf_writer *row = &encoder->row;
+    uint32_t build = 0;
+    if (mapping->build_id_length != 0)
+        build = add_attribute(encoder, "process.executable.build_id.gnu",
+                              oteli_hex_put(hex, mapping->build_id, mapping->build_id_length), 0);
+    else if (mapping->has_htlhash)
+        build = add_attribute(encoder, "process.executable.build_id.htlhash",
+                              oteli_hex_put(hex, mapping->htlhash, sizeof mapping->htlhash), 0);
+    if (build == 0)
+        return 0;
+    oteli_protobuf_number(row, MAPPING_START, mapping->start);
+    oteli_protobuf_number(row, MAPPING_LIMIT, mapping->limit);
+    oteli_protobuf_number(row, MAPPING_OFFSET, mapping->file_offset);
+    oteli_protobuf_number(row, MAPPING_FILE,
+                          add_text(encoder, encoder->profile->strings[mapping->path]));
+    const size_t begun = oteli_protobuf_begin(row, MAPPING_ATTRIBUTES);
+    oteli_protobuf_packed(row, build);
+    oteli_protobuf_end(row, begun);
+    return add_row(encoder, MAPPINGS);
+}
+
+/* There is one name, which is the system's as well: what is mangled stays so. */
+static uint32_t add_function(struct encoder *encoder, const char *text)
+{
+    const uint32_t name = add_text(encoder, text);
+    oteli_protobuf_number(&encoder->row, FUNCTION_NAME, name);
+    oteli_protobuf_number(&encoder->row, FUNCTION_SYSTEM_NAME, name);
+    return add_row(encoder, FUNCTIONS);
+}
+
+static uint32_t add_location(struct encoder *encoder, const struct oteli_profile_location *location)
+{
+    const otel_profile *profile = encoder->profile;
+    struct oteli_protobuf_writer *row = &encoder->row;
+    uint32_t *mapping = &encoder->known[location->mapping];
+    if (*mapping == 0 && location->mapping != 0)
+        *mapping = 1 + add_mapping(encoder, &profile->mappings[location->mapping]);
+    const uint32_t native = add_attribute(encoder, "profile.frame.type", "native", 0);
+    const char *name = profile->strings[location->name];
+    const uint32_t function = name[0] != '\0' ? add_function(encoder, name) : 0;
+    oteli_protobuf_number(row, LOCATION_MAPPING, *mapping != 0 ? *mapping - 1 : 0);
+    oteli_protobuf_number(row, LOCATION_ADDRESS, location->address);
+    if (function != 0) {
+        const size_t line = oteli_protobuf_begin(row, LOCATION_LINES);
+        oteli_protobuf_number(row, LINE_FUNCTION, function);
+        oteli_protobuf_end(row, line);
+    }
+    const size_t begun = oteli_protobuf_begin(row, LOCATION_ATTRIBUTES);
+    oteli_protobuf_packed(row, native);
+    oteli_protobuf_end(row, begun);
+    return add_row(encoder, LOCATIONS);
+}
+
+static uint32_t add_stack(struct encoder *encoder, uint32_t stack)
+{
+    const otel_profile *profile = encoder->profile;
+    const struct oteli_profile_range *range = &profile->stacks[stack];
+    const uint32_t *locations = &profile->location_of_stack[range->first];
+    uint32_t *known_locations = &encoder->known[profile->mapping_count];
+    uint32_t *known = &known_locations[profile->location_count + stack];
+    if (*known != 0 || range->count == 0)
+        return *known != 0 ? *known - 1 : 0;
+    for (uint32_t i = 0; i < range->count; i++)
+        if (known_locations[locations[i]] == 0)
+            known_locations[locations[i]] =
+                1 + add_location(encoder, &profile->locations[locations[i]]);
+    const size_t begun = oteli_protobuf_begin(&encoder->row, STACK_LOCATIONS);
+    for (uint32_t i = 0; i < range->count; i++)
+        oteli_protobuf_packed(&encoder->row, known_locations[locations[i]] - 1);
+    oteli_protobuf_end(&encoder->row, begun);
+    *known = 1 + add_row(encoder, STACKS);
+    return *known - 1;
+}
+
+static uint32_t add_link(struct encoder *encoder, const struct oteli_profile_link *link)
+{
+    oteli_protobuf_bytes(&encoder->row, LINK_TRACE, link->trace_id, sizeof link->trace_id);
+    oteli_protobuf_bytes(&encoder->row, LINK_SPAN, link->span_id, sizeof link->span_id);
+    return add_row(encoder, LINKS);
+}
 
 /* --- Samples --- */
 
@@ -61,27 +220,24 @@ static void put_attributes(struct encoder *encoder, const struct oteli_profile_s
     const otel_profile *profile = encoder->profile;
     const struct oteli_profile_thread *thread = &profile->threads[sample->thread];
     const struct oteli_profile_range *labels = &profile->label_sets[sample->label_set];
-    struct oteli_otlp_dictionary *dictionary = &encoder->dictionary;
-    const size_t begun = oteli_protobuf_begin(&encoder->sample, SAMPLE_ATTRIBUTES);
-    oteli_protobuf_packed(&encoder->sample, oteli_otlp_dictionary_number(dictionary, "thread.id",
-                                                                         (uint64_t)thread->id));
+    struct oteli_protobuf_writer *to = &encoder->sample;
+    const size_t begun = oteli_protobuf_begin(to, SAMPLE_ATTRIBUTES);
+    oteli_protobuf_packed(to, add_attribute(encoder, "thread.id", NULL, (uint64_t)thread->id));
     if (thread->name != 0)
-        oteli_protobuf_packed(&encoder->sample,
-                              oteli_otlp_dictionary_attribute(dictionary, "thread.name",
-                                                              profile->strings[thread->name]));
+        oteli_protobuf_packed(
+            to, add_attribute(encoder, "thread.name", profile->strings[thread->name], 0));
     for (uint32_t i = 0; i < labels->count; i++) {
         const struct oteli_profile_pair *pair = &profile->pairs[labels->first + i];
         const char *key = profile->strings[pair->key];
         if (strcmp(key, "thread.id") != 0 && (strcmp(key, "thread.name") != 0 || thread->name == 0))
-            oteli_protobuf_packed(
-                &encoder->sample,
-                oteli_otlp_dictionary_attribute(dictionary, key, profile->strings[pair->value]));
+            oteli_protobuf_packed(to,
+                                  add_attribute(encoder, key, profile->strings[pair->value], 0));
     }
-    oteli_protobuf_end(&encoder->sample, begun);
+    oteli_protobuf_end(to, begun);
 }
 
 /* Values are int64. */
-static void add(uint64_t *sum, uint64_t more)
+static void add_value(uint64_t *sum, uint64_t more)
 {
     *sum = more < INT64_MAX - *sum ? *sum + more : INT64_MAX;
 }
@@ -96,22 +252,21 @@ static struct sums sums_of(const struct encoder *encoder, uint32_t identity)
 /* false: no memory. */
 static bool add_sample(struct encoder *encoder, const struct oteli_profile_sample *sample)
 {
-    struct oteli_otlp_dictionary *dictionary = &encoder->dictionary;
-    struct oteli_interner *identities = &encoder->identities;
+    struct oteli_protobuf_writer *to = &encoder->sample;
     uint32_t identity;
-    encoder->sample.used = 0;
-    oteli_protobuf_number(&encoder->sample, SAMPLE_STACK,
-                          oteli_otlp_dictionary_stack(dictionary, sample->stack));
+    to->used = 0;
+    oteli_protobuf_number(to, SAMPLE_STACK, add_stack(encoder, sample->stack));
     put_attributes(encoder, sample);
-    oteli_protobuf_number(&encoder->sample, SAMPLE_LINK,
-                          oteli_otlp_dictionary_link(dictionary, sample->link));
-    if (encoder->sample.has_failed || dictionary->row.has_failed ||
-        !oteli_interner_add(identities, encoder->sample.bytes, encoder->sample.used, &identity))
+    if (sample->link != 0)
+        oteli_protobuf_number(to, SAMPLE_LINK,
+                              add_link(encoder, &encoder->profile->links[sample->link]));
+    if (encoder->is_full || to->has_failed || encoder->row.has_failed ||
+        !oteli_interner_add(&encoder->identities, to->bytes, to->used, &identity))
         return false;
     struct sums sums = sums_of(encoder, identity);
-    add(&sums.of[TIME_SUM], sample->cpu_ns);
-    add(&sums.of[COUNT_SUM], sample->count);
-    memcpy(oteli_interner_tail(identities, identity), &sums, sizeof sums);
+    add_value(&sums.of[TIME_SUM], sample->cpu_ns);
+    add_value(&sums.of[COUNT_SUM], sample->count);
+    memcpy(oteli_interner_tail(&encoder->identities, identity), &sums, sizeof sums);
     return true;
 }
 
@@ -120,10 +275,9 @@ static bool add_sample(struct encoder *encoder, const struct oteli_profile_sampl
 static void put_type(struct encoder *encoder, uint32_t field, size_t kind)
 {
     struct oteli_protobuf_writer *request = &encoder->request;
-    struct oteli_otlp_dictionary *dictionary = &encoder->dictionary;
     const size_t begun = oteli_protobuf_begin(request, field);
-    oteli_protobuf_number(request, TYPE_TYPE, oteli_otlp_dictionary_text(dictionary, types[kind]));
-    oteli_protobuf_number(request, TYPE_UNIT, oteli_otlp_dictionary_text(dictionary, units[kind]));
+    oteli_protobuf_number(request, TYPE_TYPE, add_text(encoder, types[kind]));
+    oteli_protobuf_number(request, TYPE_UNIT, add_text(encoder, units[kind]));
     oteli_protobuf_end(request, begun);
 }
 
@@ -183,8 +337,8 @@ static void put_request(struct encoder *encoder)
                              strlen(origin->schema_url));
     oteli_protobuf_end(request, begun);
     begun = oteli_protobuf_begin(request, REQUEST_DICTIONARY);
-    for (uint32_t table = OTELI_OTLP_MAPPINGS; table < OTELI_OTLP_TABLES; table++)
-        oteli_protobuf_rows(request, table, &encoder->dictionary.tables[table]);
+    for (uint32_t table = MAPPINGS; table < TABLES; table++)
+        oteli_protobuf_rows(request, table, &encoder->tables[table]);
     oteli_protobuf_end(request, begun);
 }
 
@@ -192,15 +346,25 @@ uint8_t *oteli_otlp_profiles_encode(const otel_profile *profile,
                                     const struct oteli_otlp_origin *origin, size_t *length)
 {
     struct encoder encoder = {.profile = profile, .origin = origin};
-    bool is_made = oteli_otlp_dictionary_init(&encoder.dictionary, profile);
+    encoder.known =
+        calloc(profile->mapping_count + profile->location_count + profile->stack_count + 1,
+               sizeof *encoder.known);
+    for (enum table table = MAPPINGS; table < TABLES; table++) {
+        oteli_interner_init(&encoder.tables[table], INT32_MAX, UINT32_MAX, 0, 0); /* as int32 */
+        (void)add_bytes(&encoder, table, "", 0);
+    }
     oteli_interner_init(&encoder.identities, INT32_MAX, UINT32_MAX, sizeof(struct sums), 0);
+    bool is_made = encoder.known != NULL;
     for (size_t i = 0; is_made && i < profile->sample_count; i++)
         is_made = add_sample(&encoder, &profile->samples[i]);
     if (is_made)
         put_request(&encoder);
-    is_made = is_made && !encoder.request.has_failed && !encoder.dictionary.row.has_failed;
-    oteli_otlp_dictionary_fini(&encoder.dictionary);
+    is_made = is_made && !encoder.request.has_failed && !encoder.is_full;
+    for (enum table table = MAPPINGS; table < TABLES; table++)
+        oteli_interner_fini(&encoder.tables[table]);
     oteli_interner_fini(&encoder.identities);
+    free(encoder.known);
+    free(encoder.row.bytes);
     free(encoder.sample.bytes);
     if (!is_made)
         free(encoder.request.bytes);
