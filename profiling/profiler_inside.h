@@ -63,7 +63,6 @@ struct otel_profiler {
 
     /* The thread's. */
     struct oteli_profile_builder *builder;
-    struct oteli_profile_builder *spare; /* has what is being exported, or nothing */
     otel_profiler_stats counted;
     struct oteli_resolved resolved;
     unsigned short_drains; /* to come, because samples or labels were lost */

@@ -54,7 +54,6 @@ void oteli_profiler_stop_source(struct otel_profiler *profiler, bool waits)
 void oteli_profiler_free(struct otel_profiler *profiler)
 {
     oteli_profile_builder_free(profiler->builder);
-    oteli_profile_builder_free(profiler->spare);
     pthread_mutex_destroy(&profiler->source_mutex);
     pthread_mutex_destroy(&profiler->mutex);
     pthread_cond_destroy(&profiler->changed);
@@ -160,7 +159,7 @@ static int64_t left_ms(uint64_t deadline_ns)
     return ms < INT32_MAX ? (int64_t)ms : INT32_MAX;
 }
 
-/* While an exporter waits. What is sampled then gets into the other builder. */
+/* While an exporter waits. What is sampled then gets into the next profile. */
 static int drain_meanwhile(void *state)
 {
     struct otel_profiler *profiler = state;
@@ -190,13 +189,6 @@ static otel_status hand_over(struct otel_profiler *profiler, const otel_profile 
     return status;
 }
 
-static void change_builders(struct otel_profiler *profiler)
-{
-    struct oteli_profile_builder *const builder = profiler->builder;
-    profiler->builder = profiler->spare;
-    profiler->spare = builder;
-}
-
 /* What has been sampled since the last one. True: all of it is delivered. */
 static bool export_now(struct otel_profiler *profiler, uint64_t deadline_ns)
 {
@@ -216,11 +208,8 @@ static bool export_now(struct otel_profiler *profiler, uint64_t deadline_ns)
     }
     counted->links_over += profile->links_over;
     uint64_t dropped;
-    oteli_profile_builder_follow(profiler->spare, profiler->builder);
-    change_builders(profiler);
     const otel_status status = hand_over(profiler, profile, deadline_ns, &dropped);
-    if (oteli_profile_builder_samples(profiler->builder) == 0)
-        change_builders(profiler); /* the one that knows what is mapped and called how */
+    oteli_profile_builder_forget(profiler->builder);
     if (status != OTEL_OK || dropped > samples)
         dropped = samples;
     counted->exported += samples - dropped;
@@ -342,9 +331,7 @@ static otel_status begin(struct otel_profiler *profiler)
 {
     profiler->builder =
         oteli_profile_builder_new(profiler->plan.source.period_ns, profiler->plan.max_links);
-    profiler->spare =
-        oteli_profile_builder_new(profiler->plan.source.period_ns, profiler->plan.max_links);
-    if (profiler->builder == NULL || profiler->spare == NULL)
+    if (profiler->builder == NULL)
         return OTEL_ERROR_NO_MEMORY;
     const otel_status status = open_source(profiler);
     if (status == OTEL_OK) {

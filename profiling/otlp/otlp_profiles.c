@@ -4,8 +4,8 @@
  *
  * First the rows of the dictionary are made, then everything is written. A row comes to be when a
  * sample asks for it, so there is none that nothing refers to, and none twice: what makes two rows
- * equal is that they are encoded equally, so that a row that refers to rows of other tables is equal
- * to another by what it says, all the way down.
+ * equal is that they are encoded equally, so that a row that refers to rows of other tables is
+ * equal to another by what it says, all the way down.
  *
  * Source: opentelemetry-proto, profiles.proto; specification, profiles/mappings.md; semantic
  * conventions, general/profiles.md and attributes of threads and processes. */

@@ -55,63 +55,61 @@ struct made {
     struct oteli_profile_range *label_sets;
 };
 
-struct oteli_profile_builder {
+struct interval {
     struct oteli_interner tables[TABLES];
-    struct oteli_mappings *mappings;
-    struct oteli_symbolizer *symbolizer; /* NULL: no names were asked for */
-    uint64_t period_ns;
-    uint32_t max_links;
     uint32_t span_links; /* of the samples' own spans */
     uint32_t root_links; /* of local roots, instead of those */
     uint64_t links_over;
     uint64_t samples;
-    uint64_t start_ns;
-    bool is_finished;
-    bool has_been_idle; /* what is mapped may have changed more than is noticed otherwise */
+    bool is_open; /* its tables have what each begins with */
     struct made made;
     otel_profile profile;
 };
 
+struct oteli_profile_builder {
+    struct interval intervals[2]; /* they take turns: one is being exported */
+    struct interval *now;
+    struct oteli_mappings *mappings;
+    uint64_t period_ns;
+    uint32_t max_links;
+    uint64_t start_ns;
+};
+
 /* ---- lifetime ----------------------------------------------------------------------------- */
 
-static void free_made(struct oteli_profile_builder *builder)
+/* Without memory, and without a profile. */
+static void clear(struct interval *interval)
 {
-    free(builder->made.strings);
-    free(builder->made.mappings);
-    free(builder->made.stacks);
-    free(builder->made.label_sets);
-    builder->made = (struct made){0};
+    free(interval->made.strings);
+    free(interval->made.mappings);
+    free(interval->made.stacks);
+    free(interval->made.label_sets);
+    interval->made = (struct made){0};
+    for (size_t i = 0; i < TABLES; i++)
+        oteli_interner_fini(&interval->tables[i]);
+    interval->is_open = false;
 }
 
-/* The empty rows that index 0 means. */
-static bool add_empty_rows(struct oteli_profile_builder *builder)
+/* Tables for what comes, with the empty rows that index 0 means. */
+static bool open_interval(struct interval *interval)
 {
     static const struct oteli_profile_link none;
     uint32_t index;
-    return oteli_interner_add(&builder->tables[STRINGS], "", 1, &index) &&
-           oteli_interner_add(&builder->tables[LINKS], &none, LINK_KEY, &index) &&
-           oteli_interner_add(&builder->tables[LABEL_SETS], "", 0, &index);
+    clear(interval);
+    interval->tables[STRINGS].most_rows = STRINGS_MAX;
+    interval->tables[STRINGS].most_bytes = STRING_BYTES_MAX;
+    interval->span_links = interval->root_links = 0;
+    interval->links_over = 0;
+    interval->samples = 0;
+    interval->is_open = oteli_interner_add(&interval->tables[STRINGS], "", 1, &index) &&
+                        oteli_interner_add(&interval->tables[LINKS], &none, LINK_KEY, &index) &&
+                        oteli_interner_add(&interval->tables[LABEL_SETS], "", 0, &index);
+    return interval->is_open;
 }
 
-/* Empty tables for what comes. */
-static bool begin(struct oteli_profile_builder *builder)
+static void init_tables(struct oteli_interner *tables)
 {
-    free_made(builder);
-    for (size_t i = 0; i < TABLES; i++)
-        oteli_interner_fini(&builder->tables[i]);
-    builder->tables[STRINGS].most_rows = STRINGS_MAX;
-    builder->tables[STRINGS].most_bytes = STRING_BYTES_MAX;
-    builder->span_links = builder->root_links = 0;
-    builder->links_over = 0;
-    builder->samples = 0;
-    builder->is_finished = !add_empty_rows(builder);
-    return !builder->is_finished;
-}
-
-static void init_tables(struct oteli_profile_builder *builder)
-{
-    const uint32_t seed = (uint32_t)(oteli_monotonic_ns() ^ (uintptr_t)builder >> 4);
-    struct oteli_interner *tables = builder->tables;
+    const uint32_t seed = (uint32_t)(oteli_monotonic_ns() ^ (uintptr_t)tables >> 4);
     const uint32_t location = sizeof(struct oteli_profile_location);
     const uint32_t link = sizeof(struct oteli_profile_link);
     const uint32_t thread = sizeof(struct oteli_profile_thread);
@@ -137,9 +135,11 @@ struct oteli_profile_builder *oteli_profile_builder_new(uint64_t period_ns, uint
     builder->period_ns = period_ns;
     builder->max_links = max_links < LINKS_MAX ? max_links : LINKS_MAX;
     builder->start_ns = oteli_monotonic_ns();
-    init_tables(builder);
+    builder->now = &builder->intervals[0];
+    for (size_t i = 0; i < 2; i++)
+        init_tables(builder->intervals[i].tables);
     builder->mappings = oteli_mappings_new();
-    if (builder->mappings != NULL && begin(builder))
+    if (builder->mappings != NULL && open_interval(builder->now))
         return builder;
     oteli_profile_builder_free(builder);
     return NULL;
@@ -149,10 +149,8 @@ void oteli_profile_builder_free(struct oteli_profile_builder *builder)
 {
     if (builder == NULL)
         return;
-    free_made(builder);
-    for (size_t i = 0; i < TABLES; i++)
-        oteli_interner_fini(&builder->tables[i]);
-    oteli_symbolizer_free(builder->symbolizer);
+    for (size_t i = 0; i < 2; i++)
+        clear(&builder->intervals[i]);
     oteli_mappings_free(builder->mappings);
     free(builder);
 }
@@ -171,7 +169,7 @@ static bool add_location(struct oteli_profile_builder *builder,
     location.mapping = oteli_mappings_find(builder->mappings, location.address, is_code);
     *is_code = *is_code || frame == 0;
     return !*is_code ||
-           oteli_interner_add(&builder->tables[LOCATIONS], &location, LOCATION_KEY, index);
+           oteli_interner_add(&builder->now->tables[LOCATIONS], &location, LOCATION_KEY, index);
 }
 
 /* A frame in no code, and what is behind it, is what a walk finds that lost its way: functions
@@ -188,7 +186,7 @@ static bool add_stack(struct oteli_profile_builder *builder, const struct oteli_
         if (!is_code)
             break;
     }
-    return oteli_interner_add(&builder->tables[STACKS], locations, count * sizeof locations[0],
+    return oteli_interner_add(&builder->now->tables[STACKS], locations, count * sizeof locations[0],
                               index);
 }
 
@@ -197,7 +195,7 @@ static bool add_stack(struct oteli_profile_builder *builder, const struct oteli_
 static bool add_link(struct oteli_profile_builder *builder, const struct oteli_profile_link *link,
                      uint32_t *of_kind, uint32_t *index)
 {
-    struct oteli_interner *links = &builder->tables[LINKS];
+    struct oteli_interner *links = &builder->now->tables[LINKS];
     if (!oteli_interner_find(links, link, LINK_KEY, index)) {
         *index = 0;
         if (*of_kind >= builder->max_links)
@@ -222,15 +220,15 @@ static bool find_link(struct oteli_profile_builder *builder, const struct oteli_
     memcpy(link.trace_id, resolved->trace_id, sizeof link.trace_id);
     memcpy(link.span_id, resolved->span_id, sizeof link.span_id);
     memcpy(link.root_id, resolved->root_id, sizeof link.root_id);
-    if (!add_link(builder, &link, &builder->span_links, index))
+    if (!add_link(builder, &link, &builder->now->span_links, index))
         return false;
     if (*index != 0)
         return true;
-    builder->links_over++;
+    builder->now->links_over++;
     if (oteli_is_no_id(link.root_id))
         return true;
     memcpy(link.span_id, link.root_id, sizeof link.span_id);
-    return add_link(builder, &link, &builder->root_links, index);
+    return add_link(builder, &link, &builder->now->root_links, index);
 }
 
 static size_t read_name(pid_t thread, char *name, int size)
@@ -248,7 +246,7 @@ static size_t read_name(pid_t thread, char *name, int size)
 
 static bool add_thread(struct oteli_profile_builder *builder, pid_t id, uint32_t *index)
 {
-    struct oteli_interner *threads = &builder->tables[THREADS];
+    struct oteli_interner *threads = &builder->now->tables[THREADS];
     const uint32_t before = threads->count;
     char name[64];
     if (!oteli_interner_add(threads, &id, THREAD_KEY, index))
@@ -257,13 +255,13 @@ static bool add_thread(struct oteli_profile_builder *builder, pid_t id, uint32_t
         return true;
     struct oteli_profile_thread *thread = oteli_interner_at(threads, *index);
     const size_t length = read_name(id, name, sizeof name);
-    return oteli_profile_string(&builder->tables[STRINGS], name, length, &thread->name);
+    return oteli_profile_string(&builder->now->tables[STRINGS], name, length, &thread->name);
 }
 
 static bool add_rows(struct oteli_profile_builder *builder, const struct oteli_resolved *resolved)
 {
     struct oteli_profile_sample key = {0};
-    struct oteli_interner *tables = builder->tables;
+    struct oteli_interner *tables = builder->now->tables;
     uint32_t index;
     if (!add_stack(builder, resolved, &key.stack) ||
         !oteli_profile_label_set(&tables[STRINGS], &tables[LABEL_SETS], resolved->labels,
@@ -278,49 +276,39 @@ static bool add_rows(struct oteli_profile_builder *builder, const struct oteli_r
     return true;
 }
 
-void oteli_profile_builder_follow(struct oteli_profile_builder *builder,
-                                  const struct oteli_profile_builder *finished)
-{
-    builder->start_ns = finished->start_ns;
-    builder->has_been_idle = true;
-}
-
 bool oteli_profile_builder_add(struct oteli_profile_builder *builder,
                                const struct oteli_resolved *resolved)
 {
-    if (builder->is_finished && !begin(builder))
+    if (!builder->now->is_open && !open_interval(builder->now))
         return false;
-    if (builder->has_been_idle)
-        oteli_mappings_settle(builder->mappings);
-    builder->has_been_idle = false;
     oteli_mappings_follow(builder->mappings);
     const bool is_added = add_rows(builder, resolved);
-    builder->samples += is_added;
+    builder->now->samples += is_added;
     return is_added;
 }
 
 uint64_t oteli_profile_builder_samples(const struct oteli_profile_builder *builder)
 {
-    return builder->is_finished ? 0 : builder->samples;
+    return builder->now->is_open ? builder->now->samples : 0;
 }
 
 /* ---- names -------------------------------------------------------------------------------- */
 
-static void take_name(void *state, uint32_t index, const char *name, size_t length)
+static void take_name(void *state, const struct oteli_elf_place *place, const char *name,
+                      size_t length)
 {
-    struct oteli_profile_builder *builder = state;
-    struct oteli_profile_location *location = oteli_interner_at(&builder->tables[LOCATIONS], index);
-    if (!oteli_profile_string(&builder->tables[STRINGS], name, length, &location->name))
+    struct oteli_interner *tables = state;
+    struct oteli_profile_location *location = oteli_interner_at(&tables[LOCATIONS], place->index);
+    if (!oteli_profile_string(&tables[STRINGS], name, length, &location->name))
         location->name = 0;
 }
 
 void oteli_profile_builder_name(struct oteli_profile_builder *builder, uint64_t deadline_ns)
 {
-    const struct oteli_interner *locations = &builder->tables[LOCATIONS];
-    if (builder->symbolizer == NULL)
-        builder->symbolizer = oteli_symbolizer_new();
+    struct oteli_interner *tables = builder->now->tables;
+    const struct oteli_interner *locations = &tables[LOCATIONS];
     struct oteli_elf_place *places = malloc((locations->count + 1) * sizeof *places);
-    if (builder->symbolizer != NULL && places != NULL && !builder->is_finished) {
+    if (places != NULL && builder->now->is_open) {
         size_t count = 0;
         for (uint32_t i = 0; i < locations->count; i++) {
             const struct oteli_profile_location *location = oteli_interner_at(locations, i);
@@ -333,10 +321,10 @@ void oteli_profile_builder_name(struct oteli_profile_builder *builder, uint64_t 
                                                        .index = i,
                                                        .mapping = location->mapping};
         }
-        builder->tables[STRINGS].most_rows = STRINGS_MAX + NAMES_MAX;
-        builder->tables[STRINGS].most_bytes = STRING_BYTES_MAX + NAME_BYTES_MAX;
-        oteli_symbolizer_find(builder->symbolizer, builder->mappings, places, count, NAMES_NS,
-                              deadline_ns, take_name, builder);
+        tables[STRINGS].most_rows = STRINGS_MAX + NAMES_MAX;
+        tables[STRINGS].most_bytes = STRING_BYTES_MAX + NAME_BYTES_MAX;
+        oteli_symbolizer_find(builder->mappings, places, count, NAMES_NS, deadline_ns, take_name,
+                              tables);
     }
     free(places);
 }
@@ -353,18 +341,19 @@ static struct oteli_profile_range *make_ranges(const struct oteli_interner *tabl
     return ranges;
 }
 
-static bool make_rows(struct oteli_profile_builder *builder)
+static bool make_rows(struct interval *interval)
 {
-    struct made *made = &builder->made;
-    made->stacks = make_ranges(&builder->tables[STACKS], sizeof(uint32_t));
-    made->label_sets = make_ranges(&builder->tables[LABEL_SETS], sizeof(struct oteli_profile_pair));
+    struct made *made = &interval->made;
+    made->stacks = make_ranges(&interval->tables[STACKS], sizeof(uint32_t));
+    made->label_sets =
+        make_ranges(&interval->tables[LABEL_SETS], sizeof(struct oteli_profile_pair));
     return made->stacks != NULL && made->label_sets != NULL;
 }
 
-static bool make_strings(struct oteli_profile_builder *builder)
+static bool make_strings(struct interval *interval)
 {
-    const struct oteli_interner *strings = &builder->tables[STRINGS];
-    struct made *made = &builder->made;
+    const struct oteli_interner *strings = &interval->tables[STRINGS];
+    struct made *made = &interval->made;
     made->strings = malloc(strings->count * sizeof *made->strings);
     if (made->strings == NULL)
         return false;
@@ -378,7 +367,7 @@ static bool make_mapping(struct oteli_profile_builder *builder,
 {
     const struct oteli_known_mapping *known = oteli_mappings_at(builder->mappings, number);
     const struct oteli_elf_identity *identity = &known->identity;
-    struct oteli_interner *strings = &builder->tables[STRINGS];
+    struct oteli_interner *strings = &builder->now->tables[STRINGS];
     mapping->start = known->start;
     mapping->limit = known->limit;
     mapping->file_offset = known->file_offset;
@@ -393,8 +382,8 @@ static bool make_mapping(struct oteli_profile_builder *builder,
  * have their indices then. `index_of` has room for the highest number. */
 static bool order_mappings(struct oteli_profile_builder *builder, uint32_t *index_of)
 {
-    const struct oteli_interner *locations = &builder->tables[LOCATIONS];
-    struct oteli_profile_mapping *mappings = builder->made.mappings;
+    const struct oteli_interner *locations = &builder->now->tables[LOCATIONS];
+    struct oteli_profile_mapping *mappings = builder->now->made.mappings;
     uint32_t count = 1;
     for (int is_program = 1; is_program >= 0; is_program--)
         for (uint32_t i = 0; i < locations->count; i++) {
@@ -411,65 +400,72 @@ static bool order_mappings(struct oteli_profile_builder *builder, uint32_t *inde
         struct oteli_profile_location *location = oteli_interner_at(locations, i);
         location->mapping = index_of[location->mapping];
     }
-    builder->profile.mapping_count = count;
+    builder->now->profile.mapping_count = count;
     return true;
 }
 
 static bool make_mappings(struct oteli_profile_builder *builder)
 {
-    builder->tables[STRINGS].most_rows = STRINGS_MAX + NAMES_MAX + PATHS_MAX;
-    builder->tables[STRINGS].most_bytes = STRING_BYTES_MAX + NAME_BYTES_MAX + PATH_BYTES_MAX;
-    const struct oteli_interner *locations = &builder->tables[LOCATIONS];
+    builder->now->tables[STRINGS].most_rows = STRINGS_MAX + NAMES_MAX + PATHS_MAX;
+    builder->now->tables[STRINGS].most_bytes = STRING_BYTES_MAX + NAME_BYTES_MAX + PATH_BYTES_MAX;
+    const struct oteli_interner *locations = &builder->now->tables[LOCATIONS];
     uint32_t highest = 0;
     for (uint32_t i = 0; i < locations->count; i++) {
         const struct oteli_profile_location *location = oteli_interner_at(locations, i);
         highest = location->mapping > highest ? location->mapping : highest;
     }
     uint32_t *index_of = calloc((size_t)highest + 1, sizeof *index_of);
-    builder->made.mappings = calloc((size_t)highest + 1, sizeof *builder->made.mappings);
-    const bool is_made =
-        index_of != NULL && builder->made.mappings != NULL && order_mappings(builder, index_of);
+    builder->now->made.mappings = calloc((size_t)highest + 1, sizeof *builder->now->made.mappings);
+    const bool is_made = index_of != NULL && builder->now->made.mappings != NULL &&
+                         order_mappings(builder, index_of);
     free(index_of);
     return is_made;
 }
 
-static void describe(struct oteli_profile_builder *builder)
+static void describe(struct interval *interval)
 {
-    const struct oteli_interner *tables = builder->tables;
-    otel_profile *profile = &builder->profile;
-    profile->period_ns = builder->period_ns;
-    profile->strings = builder->made.strings;
+    const struct oteli_interner *tables = interval->tables;
+    otel_profile *profile = &interval->profile;
+    profile->strings = interval->made.strings;
     profile->string_count = tables[STRINGS].count;
-    profile->mappings = builder->made.mappings;
+    profile->mappings = interval->made.mappings;
     profile->locations = (const void *)tables[LOCATIONS].bytes;
     profile->location_count = tables[LOCATIONS].count;
     profile->location_of_stack = (const void *)tables[STACKS].bytes;
-    profile->stacks = builder->made.stacks;
+    profile->stacks = interval->made.stacks;
     profile->stack_count = tables[STACKS].count;
     profile->links = (const void *)tables[LINKS].bytes;
     profile->link_count = tables[LINKS].count;
     profile->pairs = (const void *)tables[LABEL_SETS].bytes;
-    profile->label_sets = builder->made.label_sets;
+    profile->label_sets = interval->made.label_sets;
     profile->label_set_count = tables[LABEL_SETS].count;
     profile->threads = (const void *)tables[THREADS].bytes;
     profile->thread_count = tables[THREADS].count;
     profile->samples = (const void *)tables[SAMPLES].bytes;
     profile->sample_count = tables[SAMPLES].count;
-    profile->links_over = builder->links_over;
+    profile->links_over = interval->links_over;
 }
 
 const otel_profile *oteli_profile_builder_finish(struct oteli_profile_builder *builder)
 {
     const uint64_t now_ns = oteli_monotonic_ns();
+    struct interval *interval = builder->now;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    bool is_made = !builder->is_finished || begin(builder);
-    is_made = is_made && make_mappings(builder) && make_rows(builder) && make_strings(builder);
-    builder->profile.duration_ns = now_ns - builder->start_ns;
-    builder->profile.start_unix_ns = oteli_timespec_ns(now) - builder->profile.duration_ns;
+    bool is_made = interval->is_open || open_interval(interval);
+    is_made = is_made && make_mappings(builder) && make_rows(interval) && make_strings(interval);
+    interval->profile.period_ns = builder->period_ns;
+    interval->profile.duration_ns = now_ns - builder->start_ns;
+    interval->profile.start_unix_ns = oteli_timespec_ns(now) - interval->profile.duration_ns;
+    describe(interval);
+    interval->is_open = false;
     builder->start_ns = now_ns;
-    builder->is_finished = true;
-    describe(builder);
+    builder->now = interval == builder->intervals ? interval + 1 : builder->intervals;
     oteli_mappings_settle(builder->mappings);
-    return is_made ? &builder->profile : NULL;
+    return is_made ? &interval->profile : NULL;
+}
+
+void oteli_profile_builder_forget(struct oteli_profile_builder *builder)
+{
+    clear(builder->now == builder->intervals ? builder->now + 1 : builder->intervals);
 }

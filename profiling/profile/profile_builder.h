@@ -16,10 +16,6 @@ struct oteli_profile_builder;
 struct oteli_profile_builder *oteli_profile_builder_new(uint64_t period_ns, uint32_t max_links);
 void oteli_profile_builder_free(struct oteli_profile_builder *builder);
 
-/* Its interval begins where that of another, which is finished, has ended. It has no samples. */
-void oteli_profile_builder_follow(struct oteli_profile_builder *builder,
-                                  const struct oteli_profile_builder *finished);
-
 /* false: no memory, or no room in this interval; the sample is not in it. */
 bool oteli_profile_builder_add(struct oteli_profile_builder *builder,
                                const struct oteli_resolved *resolved);
@@ -32,9 +28,13 @@ uint64_t oteli_profile_builder_samples(const struct oteli_profile_builder *build
  * mapped. */
 void oteli_profile_builder_name(struct oteli_profile_builder *builder, uint64_t deadline_ns);
 
-/* Everything since the last one; NULL: no memory (the samples are gone). Valid until the next add.
+/* Everything since the last one; NULL: no memory (the samples are gone). Valid until it is
+ * forgotten, or the next one finishes; samples may be added meanwhile.
  * Reads /proc/self/maps and build ids; files that have been unmapped since the last one are still
  * known. */
 const otel_profile *oteli_profile_builder_finish(struct oteli_profile_builder *builder);
+
+/* Free the memory of what was finished. */
+void oteli_profile_builder_forget(struct oteli_profile_builder *builder);
 
 #endif

@@ -10,18 +10,12 @@
 
 #include "common/clock/clock.h"
 #include "common/clock/thread_time.h"
-#include "profiling/symbols/elf_read.h"
+#include "profiling/symbols/elf_image.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    SYMBOLS = 2048, /* that are read at once */
-    SECTIONS = 64,  /* the same */
-    SECTIONS_MAX = 1 << 17,
-    SHORT_NAME = 128,
-    UNDERSCORES = 8
-};
+enum { SYMBOLS = 2048 /* that are read at once */, UNDERSCORES = 8 };
 
 /* A part of the file. */
 struct extent {
@@ -38,70 +32,45 @@ struct reader {
     struct oteli_elf_place *places;
     size_t count; /* of those that are in code */
     const struct oteli_elf_limit *limit;
-    union {
-        Elf64_Sym symbols[SYMBOLS];
-        Elf64_Shdr sections[SECTIONS];
-        char name[OTELI_SYMBOL_NAME_MAX + 1];
-    } buffer;
+    Elf64_Sym buffer[SYMBOLS];
+    char name[OTELI_SYMBOL_NAME_MAX + 1];
 };
 
-static bool is_late(const struct reader *reader)
+bool oteli_elf_is_late(const struct oteli_elf_limit *limit)
 {
-    return oteli_thread_time_ns() >= reader->limit->cpu_ns ||
-           oteli_monotonic_ns() >= reader->limit->deadline_ns;
+    return oteli_thread_time_ns() >= limit->cpu_ns || oteli_monotonic_ns() >= limit->deadline_ns;
 }
 
 /* ---- tables ------------------------------------------------------------------------------- */
 
-static bool read_section(const struct reader *reader, uint64_t index, Elf64_Shdr *section)
+/* Whether it is a table of symbols that has its strings. */
+static bool is_table(const Elf64_Shdr *sections, size_t count, size_t index, uint32_t type)
 {
-    return index < SECTIONS_MAX &&
-           oteli_elf_read(reader->fd, reader->head.e_shoff + index * sizeof *section, section,
-                          sizeof *section);
-}
-
-/* How many there are may be said in the first of them; 0: there are none. */
-static size_t count_sections(const struct reader *reader)
-{
-    Elf64_Shdr first;
-    if (reader->head.e_shoff == 0 || reader->head.e_shentsize != sizeof first)
-        return 0;
-    if (reader->head.e_shnum != 0)
-        return reader->head.e_shnum;
-    return read_section(reader, 0, &first) && first.sh_size < SECTIONS_MAX ? first.sh_size : 0;
-}
-
-/* The table, and the strings that it refers to. */
-static bool use_table(struct reader *reader, const Elf64_Shdr *table)
-{
-    Elf64_Shdr strings;
-    if (table->sh_entsize != sizeof(Elf64_Sym) || table->sh_size < sizeof(Elf64_Sym) ||
-        !read_section(reader, table->sh_link, &strings) || strings.sh_type != SHT_STRTAB ||
-        strings.sh_size == 0)
-        return false;
-    reader->symbols = (struct extent){table->sh_offset, table->sh_size};
-    reader->strings = (struct extent){strings.sh_offset, strings.sh_size};
-    return true;
+    const Elf64_Shdr *table = &sections[index];
+    return table->sh_type == type && table->sh_entsize == sizeof(Elf64_Sym) &&
+           table->sh_size >= sizeof(Elf64_Sym) && table->sh_link < count &&
+           sections[table->sh_link].sh_type == SHT_STRTAB && sections[table->sh_link].sh_size != 0;
 }
 
 static bool find_table(struct reader *reader)
 {
-    const size_t count = count_sections(reader);
-    bool is_found = false;
-    for (size_t first = 0; first < count; first += SECTIONS) {
-        const size_t some = count - first < SECTIONS ? count - first : SECTIONS;
-        Elf64_Shdr *sections = reader->buffer.sections;
-        if (!oteli_elf_read(reader->fd, reader->head.e_shoff + first * sizeof *sections, sections,
-                            some * sizeof *sections))
-            return is_found;
-        for (size_t i = 0; i < some; i++) {
-            if (sections[i].sh_type == SHT_SYMTAB && use_table(reader, &sections[i]))
-                return true;
-            if (sections[i].sh_type == SHT_DYNSYM && !is_found)
-                is_found = use_table(reader, &sections[i]);
-        }
+    const size_t count = reader->head.e_shnum;
+    Elf64_Shdr *sections = calloc(count + 1, sizeof *sections);
+    size_t found = count;
+    if (sections != NULL && reader->head.e_shoff != 0 &&
+        reader->head.e_shentsize == sizeof *sections &&
+        oteli_elf_read(reader->fd, reader->head.e_shoff, sections, count * sizeof *sections))
+        for (size_t i = count; i-- != 0;)
+            if (is_table(sections, count, i, SHT_SYMTAB) ||
+                (found == count && is_table(sections, count, i, SHT_DYNSYM)))
+                found = i;
+    if (found != count) {
+        const Elf64_Shdr *strings = &sections[sections[found].sh_link];
+        reader->symbols = (struct extent){sections[found].sh_offset, sections[found].sh_size};
+        reader->strings = (struct extent){strings->sh_offset, strings->sh_size};
     }
-    return is_found;
+    free(sections);
+    return found != count;
 }
 
 /* ---- places ------------------------------------------------------------------------------- */
@@ -186,15 +155,8 @@ static uint8_t rank_of(const struct reader *reader, const Elf64_Sym *symbol)
     if ((type != STT_FUNC && type != STT_GNU_IFUNC) || symbol->st_shndx == SHN_UNDEF ||
         symbol->st_name == 0 || symbol->st_name >= reader->strings.size)
         return 0;
-    switch (ELF64_ST_BIND(symbol->st_info)) {
-    case STB_GLOBAL:
-    case STB_GNU_UNIQUE:
-        return 3;
-    case STB_WEAK:
-        return 2;
-    default:
-        return 1;
-    }
+    const unsigned bind = ELF64_ST_BIND(symbol->st_info);
+    return bind == STB_WEAK ? 2 : bind == STB_GLOBAL || bind == STB_GNU_UNIQUE ? 3 : 1;
 }
 
 static void note(struct reader *reader, const Elf64_Sym *symbol)
@@ -210,11 +172,11 @@ static void note(struct reader *reader, const Elf64_Sym *symbol)
 /* Not DONE where the file has less than it says, or it takes too long. */
 static enum oteli_elf_outcome read_symbols(struct reader *reader)
 {
-    Elf64_Sym *symbols = reader->buffer.symbols;
+    Elf64_Sym *symbols = reader->buffer;
     const uint64_t count = reader->symbols.size / sizeof *symbols;
     for (uint64_t first = 0; first < count; first += SYMBOLS) {
         const size_t some = count - first < SYMBOLS ? (size_t)(count - first) : SYMBOLS;
-        if (is_late(reader))
+        if (oteli_elf_is_late(reader->limit))
             return OTELI_ELF_LATE;
         if (!oteli_elf_read(reader->fd, reader->symbols.offset + first * sizeof *symbols, symbols,
                             some * sizeof *symbols))
@@ -231,22 +193,16 @@ static enum oteli_elf_outcome read_symbols(struct reader *reader)
  * is near, or is empty. */
 static size_t read_name(struct reader *reader, uint32_t name)
 {
-    char *text = reader->buffer.name;
     const uint64_t left = reader->strings.size - name;
-    const size_t sizes[] = {SHORT_NAME, sizeof reader->buffer.name};
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        size_t size = left < sizes[i] ? (size_t)left : sizes[i];
-        if (!oteli_elf_read_some(reader->fd, reader->strings.offset + name, text, size, &size))
-            return 0;
-        const char *end = memchr(text, '\0', size);
-        if (end == NULL)
-            continue;
-        const char *version = memchr(text, '@', (size_t)(end - text));
-        const size_t length = (size_t)((version != NULL ? version : end) - text);
-        text[length] = '\0';
-        return length;
-    }
-    return 0;
+    size_t size = left < sizeof reader->name ? (size_t)left : sizeof reader->name;
+    if (!oteli_elf_read_some(reader->fd, reader->strings.offset + name, reader->name, size, &size))
+        return 0;
+    const char *end = memchr(reader->name, '\0', size);
+    if (end == NULL)
+        return 0;
+    const size_t length = strcspn(reader->name, "@");
+    reader->name[length] = '\0';
+    return length;
 }
 
 static void tell(struct reader *reader, oteli_elf_take *take, void *state)
@@ -261,7 +217,7 @@ static void tell(struct reader *reader, oteli_elf_take *take, void *state)
             length = read_name(reader, place->found.name);
         name = place->found.name;
         if (length != 0)
-            take(state, place, reader->buffer.name, length);
+            take(state, place, reader->name, length);
     }
 }
 

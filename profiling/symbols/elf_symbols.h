@@ -37,6 +37,7 @@ struct oteli_elf_limit {
     uint64_t cpu_ns;      /* by oteli_thread_time_ns */
     uint64_t deadline_ns; /* on the monotonic clock */
 };
+bool oteli_elf_is_late(const struct oteli_elf_limit *limit);
 
 enum oteli_elf_outcome {
     OTELI_ELF_DONE,       /* places without a name are in no function */
@@ -44,7 +45,8 @@ enum oteli_elf_outcome {
     OTELI_ELF_LATE        /* it took too long, or there is no memory: nothing is known */
 };
 
-/* The name has a NUL behind it, and is valid during the call. */
+/* Called for each place that has a name. The name has a NUL behind it, and is valid during the
+ * call. */
 typedef void oteli_elf_take(void *state, const struct oteli_elf_place *place, const char *name,
                             size_t length);
 

@@ -314,8 +314,8 @@ uint32_t oteli_mappings_find(struct oteli_mappings *mappings, uint64_t address, 
     return range->number;
 }
 
-const struct oteli_known_mapping *oteli_mappings_at(const struct oteli_mappings *mappings,
-                                                    uint32_t number)
+struct oteli_known_mapping *oteli_mappings_at(const struct oteli_mappings *mappings,
+                                              uint32_t number)
 {
     return &mappings->all.ranges[number - 1]->known;
 }

@@ -10,7 +10,7 @@
 #ifndef OTELI_MAPPINGS_H
 #define OTELI_MAPPINGS_H
 
-#include "profiling/symbols/elf_identity.h"
+#include "profiling/symbols/elf_image.h"
 
 /* Executable memory that came from a file, or is the kernel's [vdso]. */
 struct oteli_known_mapping {
@@ -22,6 +22,7 @@ struct oteli_known_mapping {
                          as the kernel says it */
     bool is_program;  /* the one that was started */
     struct oteli_elf_identity identity;
+    uint64_t read_again_ns; /* the symbolizer's: not for names before that */
 };
 
 struct oteli_mappings;
@@ -40,8 +41,8 @@ void oteli_mappings_follow(struct oteli_mappings *mappings);
 uint32_t oteli_mappings_find(struct oteli_mappings *mappings, uint64_t address, bool *is_code);
 
 /* Of a number other than 0; valid until the next settle. */
-const struct oteli_known_mapping *oteli_mappings_at(const struct oteli_mappings *mappings,
-                                                    uint32_t number);
+struct oteli_known_mapping *oteli_mappings_at(const struct oteli_mappings *mappings,
+                                              uint32_t number);
 
 /* Open the file, for the caller to close. -1: it cannot be had, or is another one by now than the
  * one that is mapped. */

@@ -3,7 +3,7 @@
  * files and as memory: anything may stand there. */
 #include "tests/fuzz/fuzz.h"
 
-#include "profiling/symbols/elf_identity.h"
+#include "profiling/symbols/elf_image.h"
 #include "profiling/symbols/maps.h"
 
 #include <sys/mman.h>

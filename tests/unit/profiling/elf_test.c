@@ -2,7 +2,7 @@
 /* Which function lies where in an ELF file: of images that are made by hand, and of
  * files that are cut off or broken. Build ids from notes of any shape, and hashes that anybody can
  * compute again. This program itself, and what is mapped into it, is in mappings_test.c. */
-#include "profiling/symbols/elf_identity.h"
+#include "profiling/symbols/elf_image.h"
 #include "profiling/symbols/elf_symbols.h"
 #include "profiling/symbols/sha256.h"
 

@@ -158,7 +158,6 @@ static void map_again(const struct copy *one)
 }
 
 static struct oteli_mappings *mappings;
-static struct oteli_symbolizer *names;
 static struct copy copy; /* unmapped and unlinked in the end, if it was made */
 
 static int begin(void **state)
@@ -169,15 +168,13 @@ static int begin(void **state)
     (void)oteli_clock_start("fake");
     oteli_fake_clock.monotonic_ns = A_WHILE_NS;
     mappings = oteli_mappings_new();
-    names = oteli_symbolizer_new();
-    assert_true(mappings != NULL && names != NULL);
+    assert_non_null(mappings);
     return 0;
 }
 
 static int end(void **state)
 {
     (void)state;
-    oteli_symbolizer_free(names);
     oteli_mappings_free(mappings);
     oteli_leaks_check();
     if (copy.image != NULL)
@@ -388,12 +385,12 @@ enum { ENOUGH_NS = 1000 * 1000 * 1000, ASKED_MOST = 16 };
 
 static char told[ASKED_MOST][64];
 
-static void take(void *state, uint32_t index, const char *name, size_t length)
+static void take(void *state, const struct oteli_elf_place *place, const char *name, size_t length)
 {
     (void)state;
-    assert_true(index < ASKED_MOST);
+    assert_true(place->index < ASKED_MOST);
     assert_int_equal(strlen(name), length);
-    snprintf(told[index], sizeof told[index], "%s", name);
+    snprintf(told[place->index], sizeof told[place->index], "%s", name);
 }
 
 static struct oteli_elf_place question(uintptr_t address, uint32_t index)
@@ -408,7 +405,7 @@ static struct oteli_elf_place question(uintptr_t address, uint32_t index)
 static void find(struct oteli_elf_place *questions, size_t count, uint64_t budget_ns)
 {
     memset(told, 0, sizeof told);
-    oteli_symbolizer_find(names, mappings, questions, count, budget_ns, UINT64_MAX, take, NULL);
+    oteli_symbolizer_find(mappings, questions, count, budget_ns, UINT64_MAX, take, NULL);
 }
 
 /* The name of one address; "": it has none. */
@@ -441,20 +438,6 @@ TEST(the_program_and_its_libraries_are_asked_together)
     assert_string_equal(told[1], "oteli_mappings_new");
     assert_string_equal(told[2], "qsort");
     assert_non_null(strstr(told[3], "fopen"));
-}
-
-TEST(what_was_found_once_is_remembered_also_that_there_is_nothing)
-{
-    const struct oteli_known_mapping *ours =
-        oteli_mappings_at(mappings, question((uintptr_t)begin, 0).mapping);
-    const uintptr_t padding = ours->limit - 1; /* a page is seldom full to the last byte */
-    for (unsigned i = 0; i < 3; i++) {
-        struct oteli_elf_place questions[] = {question((uintptr_t)end, 0), question(padding, 1)};
-        find(questions, 2, i == 0 ? ENOUGH_NS : 0);
-        assert_string_equal(told[0], "end");
-        assert_string_equal(told[1], "");
-        oteli_mappings_settle(mappings);
-    }
 }
 
 TEST(too_little_time_gives_no_names_and_more_gives_them_later)
@@ -523,11 +506,8 @@ TEST(a_file_that_is_another_by_now_has_none)
         (void)begin(NULL);
         make_copy(&copy, 0);
         struct oteli_elf_place one = question(begin_in(&copy), 0); /* known with its build id */
-        if (i == 0) { /* before that it has them, wherever it is mapped */
+        if (i == 0) /* before that it has them, wherever it is mapped */
             assert_string_equal(name_of(begin_in(&copy)), "begin");
-            oteli_symbolizer_free(names);
-            names = oteli_symbolizer_new();
-        }
         ways[i](&copy);
 
         find(&one, 1, ENOUGH_NS);
@@ -554,35 +534,6 @@ TEST(a_file_that_had_no_names_is_tried_again_after_a_while)
 }
 
 /* ---- limits --------------------------------------------------------------------------------- */
-
-static void count_names(void *state, uint32_t index, const char *name, size_t length)
-{
-    (void)index;
-    assert_true(name[0] != '\0' && length == strlen(name));
-    ++*(size_t *)state;
-}
-
-TEST(too_much_to_be_remembered_is_forgotten)
-{
-    enum { MANY = 150 * 1000 };
-    struct oteli_elf_place *places = calloc(MANY, sizeof *places);
-    assert_non_null(places);
-    make_copy(&copy, 0);
-    a_while_later();
-    const struct oteli_elf_place first = question((uintptr_t)copy.image, 0);
-    for (uint64_t round = 0; round < 2; round++) {
-        size_t named = 0;
-        for (uint32_t i = 0; i < MANY; i++)
-            places[i] = (struct oteli_elf_place){(uint64_t)i * copy.size / MANY, i, first.mapping,
-                                                 .found = {0}};
-        oteli_symbolizer_find(names, mappings, places, MANY, UINT32_MAX, UINT64_MAX, count_names,
-                              &named);
-        assert_true(named > 0);
-        oteli_fake_clock.monotonic_ns += 100 * A_WHILE_NS;
-    }
-    assert_string_equal(name_of((uintptr_t)begin), "begin");
-    free(places);
-}
 
 /* Whether the mapping is found without memory, and the names of what lies in it. */
 TEST(without_memory_there_is_nothing_and_with_it_again_there_is)

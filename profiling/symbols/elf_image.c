@@ -1,18 +1,64 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling/symbols/elf_identity.c - the contracts are in elf_identity.h. Any thread; owns nothing.
- * What is read may be anything at all, so every length is checked before it is used.
+/* profiling/symbols/elf_image.c - the contracts are in elf_image.h. Any thread; owns nothing. What
+ * is read may be anything at all, so every length is checked before it is used.
  *
  * Source: elf(5); the hash is the one of OpenTelemetry's conventions for profiles,
  * process.executable.build_id.htlhash. */
-#include "profiling/symbols/elf_identity.h"
+#include "profiling/symbols/elf_image.h"
 
-#include "profiling/symbols/elf_read.h"
 #include "profiling/symbols/sha256.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { NOTES_BYTES = 4096, HASHED_BYTES = 4096, SMALLEST_PAGE = 4096 };
+
+/* ---- reading ------------------------------------------------------------------------------- */
+
+bool oteli_elf_read_some(int fd, uint64_t offset, void *to, size_t size, size_t *got)
+{
+    *got = 0;
+    while (*got < size) {
+        if (offset > INT64_MAX - size)
+            return false;
+        const ssize_t some = pread(fd, (uint8_t *)to + *got, size - *got, (off_t)(offset + *got));
+        if (some < 0 && errno == EINTR)
+            continue;
+        if (some < 0)
+            return false;
+        if (some == 0)
+            break;
+        *got += (size_t)some;
+    }
+    return true;
+}
+
+bool oteli_elf_read(int fd, uint64_t offset, void *to, size_t size)
+{
+    size_t got;
+    return oteli_elf_read_some(fd, offset, to, size, &got) && got == size;
+}
+
+static bool is_ours(const Elf64_Ehdr *head)
+{
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    const unsigned char order = ELFDATA2MSB;
+#else
+    const unsigned char order = ELFDATA2LSB;
+#endif
+    return memcmp(head->e_ident, ELFMAG, SELFMAG) == 0 && head->e_ident[EI_CLASS] == ELFCLASS64 &&
+           head->e_ident[EI_DATA] == order && head->e_phentsize == sizeof(Elf64_Phdr) &&
+           head->e_phnum != 0 && head->e_phnum <= OTELI_ELF_SEGMENTS_MAX;
+}
+
+bool oteli_elf_read_head(int fd, uint64_t offset, Elf64_Ehdr *head,
+                         Elf64_Phdr segments[OTELI_ELF_SEGMENTS_MAX])
+{
+    return oteli_elf_read(fd, offset, head, sizeof *head) && is_ours(head) &&
+           oteli_elf_read(fd, offset + head->e_phoff, segments, head->e_phnum * sizeof segments[0]);
+}
 
 /* ---- the build id ------------------------------------------------------------------------- */
 
@@ -61,30 +107,23 @@ static bool find_bias(const struct oteli_elf_source *source, const Elf64_Phdr *s
     return false;
 }
 
-static bool read_notes(const struct oteli_elf_source *source, uint64_t place,
-                       const Elf64_Phdr *segment, struct oteli_elf_identity *identity)
-{
-    uint8_t notes[NOTES_BYTES];
-    const size_t size = segment->p_filesz < sizeof notes ? segment->p_filesz : sizeof notes;
-    return oteli_elf_read(source->fd, place, notes, size) &&
-           oteli_elf_find_build_id(notes, size, segment->p_align, identity);
-}
-
 bool oteli_elf_read_build_id(const struct oteli_elf_source *source,
                              struct oteli_elf_identity *identity)
 {
     Elf64_Ehdr head;
     Elf64_Phdr segments[OTELI_ELF_SEGMENTS_MAX];
+    uint8_t notes[NOTES_BYTES];
     uint64_t bias = 0;
     if (!oteli_elf_read_head(source->fd, source->base, &head, segments) ||
         (source->is_memory && !find_bias(source, segments, head.e_phnum, &bias)))
         return false;
     for (size_t i = 0; i < head.e_phnum; i++) {
-        if (segments[i].p_type != PT_NOTE)
-            continue;
+        const Elf64_Phdr *segment = &segments[i];
+        const size_t size = segment->p_filesz < sizeof notes ? segment->p_filesz : sizeof notes;
         const uint64_t place =
-            source->is_memory ? bias + segments[i].p_vaddr : source->base + segments[i].p_offset;
-        if (read_notes(source, place, &segments[i], identity))
+            source->is_memory ? bias + segment->p_vaddr : source->base + segment->p_offset;
+        if (segment->p_type == PT_NOTE && oteli_elf_read(source->fd, place, notes, size) &&
+            oteli_elf_find_build_id(notes, size, segment->p_align, identity))
             return true;
     }
     return false;
