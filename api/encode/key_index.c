@@ -3,6 +3,7 @@
  * memory of its own. */
 #include "api/encode/key_index.h"
 #include "common/base/alloc.h"
+#include "common/text/text.h"
 #include "common/text/utf8.h"
 
 #include <string.h>
@@ -61,10 +62,12 @@ bool oteli_key_is_same(const char *a, const char *b)
 static uint64_t hash_of(const char *key)
 {
     struct reading reading = {key, strlen(key), NULL, 0};
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    int byte;
-    while ((byte = next_byte(&reading)) >= 0)
-        hash = (hash ^ (uint64_t)byte) * UINT64_C(0x100000001b3);
+    uint64_t hash = OTELI_HASH_BEGIN;
+    int next;
+    while ((next = next_byte(&reading)) >= 0) {
+        const uint8_t byte = (uint8_t)next;
+        hash = oteli_hash(hash, &byte, 1);
+    }
     return hash ^ hash >> 32;
 }
 

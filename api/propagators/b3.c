@@ -12,15 +12,10 @@
  * Source: B3 Propagation; OpenTelemetry specification, context/api-propagators.md
  *         "B3 Requirements". */
 #include "api/propagators/carrier_text.h"
-#include "common/text/text.h"
 
 #include <string.h>
 
-enum {
-    TRACE_ID_TEXT = 32,
-    SPAN_ID_TEXT = 16,
-    LONGEST_SINGLE = TRACE_ID_TEXT + 1 + SPAN_ID_TEXT + 1 + 1 + 1 + SPAN_ID_TEXT
-};
+enum { LONGEST_SINGLE = OTELI_IDS_TEXT + 1 + 1 + 1 + OTELI_SPAN_ID_TEXT };
 
 /* What `sampling` is as bits of a handle. */
 #define DENY UINT64_C(0)
@@ -28,36 +23,26 @@ enum {
 #define DEBUG (OTELI_REF_DEBUG | OTELI_REF_SAMPLED)
 #define DEFER OTELI_REF_DEFERRED
 
-static bool has_bits(const uint8_t *bytes, size_t count)
-{
-    uint8_t any = 0;
-    for (size_t i = 0; i < count; i++)
-        any |= bytes[i];
-    return any != 0;
-}
-
 /* 32 digits, or 16, in front of which zeros are missing. */
-static bool read_trace_id(const char *text, size_t length, uint8_t trace_id[16])
+static bool read_trace_id(otel_slice text, uint8_t trace_id[16])
 {
+    const size_t bytes = text.length / 2;
     memset(trace_id, 0, 16);
-    if (length != TRACE_ID_TEXT && length != TRACE_ID_TEXT / 2)
-        return false;
-    const size_t bytes = length / 2;
-    return oteli_hex_read(text, bytes, OTELI_HEX_LOWER, trace_id + 16 - bytes) &&
-           has_bits(trace_id, 16);
+    return (text.length == OTELI_TRACE_ID_TEXT || text.length == OTELI_TRACE_ID_TEXT / 2) &&
+           oteli_hex_read(text.data, bytes, OTELI_HEX_LOWER, trace_id + 16 - bytes);
 }
 
-static bool read_span_id(const char *text, size_t length, uint8_t span_id[8])
+static bool read_span_id(otel_slice text, uint8_t span_id[8])
 {
-    return length == SPAN_ID_TEXT && oteli_hex_read(text, 8, OTELI_HEX_LOWER, span_id) &&
-           has_bits(span_id, 8);
+    return text.length == OTELI_SPAN_ID_TEXT &&
+           oteli_hex_read(text.data, 8, OTELI_HEX_LOWER, span_id);
 }
 
-static bool read_sampling(const char *text, size_t length, uint64_t *bits)
+static bool read_sampling(otel_slice text, uint64_t *bits)
 {
-    if (length != 1)
+    if (text.length != 1)
         return false;
-    switch (text[0]) {
+    switch (text.data[0]) {
     case '0':
         *bits = DENY;
         return true;
@@ -74,43 +59,32 @@ static bool read_sampling(const char *text, size_t length, uint64_t *bits)
 
 /* --- one header --- */
 
-/* What may stand behind the ids: the sampling, the parent's id, or one behind the other. */
-static bool read_rest(const char *text, const char *end, uint64_t *bits)
+/* Behind the ids may stand the sampling, the parent's id, or one behind the other. False: it cannot
+ * be understood. */
+static bool read_single(otel_slice text, otel_span *span)
 {
-    const char *part;
-    size_t length;
-    uint8_t ignored[8];
-    *bits = DEFER;
-    if (!oteli_part_next(&text, end, '-', &part, &length))
-        return true;
-    if (!read_sampling(part, length, bits))
-        return text == NULL && read_span_id(part, length, ignored);
-    return !oteli_part_next(&text, end, '-', &part, &length) ||
-           (text == NULL && read_span_id(part, length, ignored));
-}
-
-/* False: it cannot be understood. */
-static bool read_single(const char *text, size_t length, otel_span *span)
-{
-    uint64_t bits;
-    if (length > LONGEST_SINGLE)
+    uint64_t bits = DEFER;
+    if (text.length > LONGEST_SINGLE)
         return false;
-    if (read_sampling(text, length, &bits)) {
+    if (read_sampling(text, &bits)) {
         *span = oteli_span_of_decision(bits);
         return true;
     }
-    const char *const end = text + length;
-    const char *part;
-    size_t part_length;
+    otel_slice parts[4];
+    const size_t count = oteli_split(text, '-', parts, 4);
     uint8_t trace_id[16];
     uint8_t span_id[8];
-    if (!oteli_part_next(&text, end, '-', &part, &part_length) ||
-        !read_trace_id(part, part_length, trace_id) ||
-        !oteli_part_next(&text, end, '-', &part, &part_length) ||
-        !read_span_id(part, part_length, span_id) || !read_rest(text, end, &bits))
+    uint8_t ignored[8];
+    if (count < 2 || count > 4 || !read_trace_id(parts[0], trace_id) ||
+        !read_span_id(parts[1], span_id))
+        return false;
+    const bool has_sampling = count > 2 && read_sampling(parts[2], &bits);
+    if (count > (has_sampling ? 3 : 2) && !read_span_id(parts[count - 1], ignored))
+        return false;
+    if (count == 4 && !has_sampling)
         return false;
     *span = oteli_span_of_remote(trace_id, span_id, bits);
-    return true;
+    return oteli_span_is_valid(span);
 }
 
 /* --- several headers --- */
@@ -118,43 +92,36 @@ static bool read_single(const char *text, size_t length, otel_span *span)
 /* The decision that headers of their own tell. False: it is malformed. */
 static bool read_several_sampling(const otel_carrier_reader *reader, uint64_t *bits)
 {
-    size_t length;
-    const char *text = oteli_header(reader, "x-b3-flags", &length);
+    otel_slice text = oteli_header(reader, "x-b3-flags");
     *bits = DEBUG;
-    if (text != NULL && length == 1 && text[0] == '1')
+    if (text.length == 1 && text.data[0] == '1')
         return true;
-    text = oteli_header(reader, "x-b3-sampled", &length);
+    text = oteli_header(reader, "x-b3-sampled");
     *bits = DEFER;
-    if (text == NULL || length == 0)
+    if (text.length == 0)
         return true;
-    const otel_slice word = {.data = text, .length = length};
     *bits = ACCEPT; /* words are what some wrote before there was a specification */
-    if (oteli_is_word(word, "1") || oteli_is_word(word, "true"))
+    if (oteli_is_word(text, "1") || oteli_is_word(text, "true"))
         return true;
     *bits = DENY;
-    return oteli_is_word(word, "0") || oteli_is_word(word, "false");
+    return oteli_is_word(text, "0") || oteli_is_word(text, "false");
 }
 
 static bool read_several(const otel_carrier_reader *reader, otel_span *span)
 {
     uint8_t trace_id[16];
     uint8_t span_id[8];
-    size_t length;
-    const char *text = oteli_header(reader, "x-b3-traceid", &length);
-    const bool has_trace_id = text != NULL;
-    if (has_trace_id && !read_trace_id(text, length, trace_id))
-        return false;
-    text = oteli_header(reader, "x-b3-spanid", &length);
-    if (has_trace_id != (text != NULL))
-        return false;
-    if (has_trace_id && !read_span_id(text, length, span_id))
-        return false;
     uint64_t bits;
-    if (!read_several_sampling(reader, &bits) || (!has_trace_id && bits == DEFER))
+    otel_slice text = oteli_header(reader, "x-b3-traceid");
+    const bool has_ids = text.data != NULL;
+    if (has_ids && !read_trace_id(text, trace_id))
         return false;
-    *span =
-        has_trace_id ? oteli_span_of_remote(trace_id, span_id, bits) : oteli_span_of_decision(bits);
-    return true;
+    text = oteli_header(reader, "x-b3-spanid");
+    if (has_ids != (text.data != NULL) || (has_ids && !read_span_id(text, span_id)) ||
+        !read_several_sampling(reader, &bits))
+        return false;
+    *span = has_ids ? oteli_span_of_remote(trace_id, span_id, bits) : oteli_span_of_decision(bits);
+    return has_ids ? oteli_span_is_valid(span) : bits != DEFER;
 }
 
 static otel_context extract(const void *state, const otel_context *context,
@@ -162,9 +129,8 @@ static otel_context extract(const void *state, const otel_context *context,
 {
     (void)state;
     otel_span span;
-    size_t length;
-    const char *text = oteli_header(reader, "b3", &length);
-    if ((text == NULL || !read_single(text, length, &span)) && !read_several(reader, &span))
+    const otel_slice text = oteli_header(reader, "b3");
+    if ((text.data == NULL || !read_single(text, &span)) && !read_several(reader, &span))
         return *context;
     if (oteli_span_is_decision(&span) && oteli_span_is_valid(&context->span))
         return *context; /* another propagator has found more */
@@ -188,36 +154,31 @@ static void inject_single(const void *state, const otel_context *context, otel_s
                           void *carrier)
 {
     (void)state;
+    const char sampling = sampling_of(context);
     char text[LONGEST_SINGLE + 1];
-    size_t length = 0;
-    otel_span_context span;
-    if (oteli_span_to_send(context, &span)) {
-        otel_trace_id_hex(&span, text);
-        text[TRACE_ID_TEXT] = '-';
-        otel_span_id_hex(&span, text + TRACE_ID_TEXT + 1);
-        length = TRACE_ID_TEXT + 1 + SPAN_ID_TEXT;
-        if (sampling_of(context) != '\0')
-            text[length++] = '-';
+    char *end = text;
+    if (oteli_span_is_to_send(context)) {
+        end = oteli_ids_put(text, context, '-');
+        if (sampling != '\0')
+            *end++ = '-';
     } else if (!oteli_span_is_decision(&context->span)) {
         return;
     }
-    if (sampling_of(context) != '\0')
-        text[length++] = sampling_of(context);
-    text[length] = '\0';
-    set(carrier, "b3", text, length);
+    if (sampling != '\0')
+        *end++ = sampling;
+    *end = '\0';
+    set(carrier, "b3", text, (size_t)(end - text));
 }
 
 static void inject_several(const void *state, const otel_context *context, otel_set_header *set,
                            void *carrier)
 {
     (void)state;
-    otel_span_context span;
-    if (oteli_span_to_send(context, &span)) {
-        char text[TRACE_ID_TEXT + 1];
-        otel_trace_id_hex(&span, text);
-        set(carrier, "x-b3-traceid", text, TRACE_ID_TEXT);
-        otel_span_id_hex(&span, text);
-        set(carrier, "x-b3-spanid", text, SPAN_ID_TEXT);
+    if (oteli_span_is_to_send(context)) {
+        char ids[OTELI_IDS_TEXT + 1];
+        oteli_ids_put(ids, context, '\0');
+        set(carrier, "x-b3-traceid", ids, OTELI_TRACE_ID_TEXT);
+        set(carrier, "x-b3-spanid", ids + OTELI_TRACE_ID_TEXT + 1, OTELI_SPAN_ID_TEXT);
     } else if (!oteli_span_is_decision(&context->span)) {
         return;
     }

@@ -15,15 +15,12 @@ static otel_context extract(const void *state, const otel_context *context,
 {
     (void)state;
     struct oteli_headers headers = {.reader = reader, .name = "baggage"};
-    size_t length;
-    const char *text = oteli_headers_next(&headers, &length);
-    if (text == NULL)
-        return *context;
     struct oteli_baggage_builder builder;
     oteli_baggage_begin(&builder, (otel_baggage){0});
+    otel_slice text;
     size_t count = 0;
-    for (; text != NULL && builder.text_left != 0; text = oteli_headers_next(&headers, &length))
-        count += oteli_baggage_parse(&builder, text, length);
+    while (builder.text_left != 0 && oteli_headers_next(&headers, &text))
+        count += oteli_baggage_parse(&builder, text.data, text.length);
     if (count == 0)
         return *context;
     return otel_context_with_baggage(*context, oteli_baggage_finish(&builder));

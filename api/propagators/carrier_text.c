@@ -2,7 +2,6 @@
 /* api/propagators/carrier_text.c - the contracts are in api/propagators/carrier_text.h. Any
  * thread. */
 #include "api/propagators/carrier_text.h"
-#include "common/text/text.h"
 
 #include <string.h>
 
@@ -47,59 +46,60 @@ otel_context oteli_context_with_found(const otel_context *context, otel_span spa
     return otel_context_with_span(*context, span);
 }
 
-bool oteli_span_to_send(const otel_context *context, otel_span_context *span)
+bool oteli_span_is_to_send(const otel_context *context)
 {
-    *span = otel_span_get_context(context->span);
-    return otel_span_context_is_valid(span) && !oteli_span_is_collected(&context->span);
+    return oteli_span_is_valid(&context->span) && !oteli_span_is_collected(&context->span);
 }
 
-static uint64_t hash_of(otel_slice text)
+char *oteli_ids_put(char *out, const otel_context *context, char mark)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */
-    for (size_t i = 0; i < text.length; i++)
-        hash = (hash ^ (unsigned char)text.data[i]) * UINT64_C(0x100000001b3);
-    return hash;
+    const uint64_t *ids = context->span.opaque;
+    oteli_hex_put(out, (const uint8_t *)ids, OTELI_TRACE_ID_TEXT / 2);
+    out[OTELI_TRACE_ID_TEXT] = mark;
+    oteli_hex_put(out + OTELI_TRACE_ID_TEXT + 1, (const uint8_t *)&ids[2], OTELI_SPAN_ID_TEXT / 2);
+    return out + OTELI_IDS_TEXT;
 }
 
-const char *oteli_headers_next(struct oteli_headers *headers, size_t *length)
+static otel_slice get(const otel_carrier_reader *reader, const char *name, size_t index)
 {
-    const otel_carrier_reader *reader = headers->reader;
+    otel_slice value = {NULL, 0};
+    value.data = reader->get(reader->carrier, name, index, &value.length);
+    return value.data != NULL ? oteli_trim(value) : (otel_slice){NULL, 0};
+}
+
+bool oteli_headers_next(struct oteli_headers *headers, otel_slice *value)
+{
     for (unsigned repeats = 0; repeats < MOST_REPEATS; repeats++) {
-        *length = 0;
-        const char *text = reader->get(reader->carrier, headers->name, headers->index, length);
-        if (text == NULL)
-            return NULL;
-        const otel_slice trimmed = oteli_trim((otel_slice){text, *length});
-        *length = trimmed.length;
-        const uint64_t hash = hash_of(trimmed);
-        if (headers->index++ != 0 && headers->length == *length && headers->hash == hash)
+        *value = get(headers->reader, headers->name, headers->index);
+        if (value->data == NULL)
+            return false;
+        const uint64_t hash = oteli_hash(OTELI_HASH_BEGIN, value->data, value->length);
+        if (headers->index++ != 0 && headers->length == value->length && headers->hash == hash)
             continue;
-        headers->length = *length;
+        headers->length = value->length;
         headers->hash = hash;
-        return trimmed.data;
+        return true;
     }
-    return NULL;
+    return false;
 }
 
-const char *oteli_header(const otel_carrier_reader *reader, const char *name, size_t *length)
+otel_slice oteli_header(const otel_carrier_reader *reader, const char *name)
 {
-    *length = 0;
-    const char *text = reader->get(reader->carrier, name, 0, length);
-    if (text == NULL)
-        return NULL;
-    const otel_slice trimmed = oteli_trim((otel_slice){text, *length});
-    *length = trimmed.length;
-    return trimmed.data;
+    return get(reader, name, 0);
 }
 
-bool oteli_part_next(const char **text, const char *end, char mark, const char **part,
-                     size_t *length)
+size_t oteli_split(otel_slice text, char mark, otel_slice *parts, size_t most)
 {
-    if (*text == NULL)
-        return false;
-    const char *at = memchr(*text, mark, (size_t)(end - *text));
-    *part = *text;
-    *length = (size_t)((at != NULL ? at : end) - *text);
-    *text = at != NULL ? at + 1 : NULL;
-    return true;
+    const char *const end = text.data + text.length;
+    const char *next;
+    size_t count = 0;
+    do {
+        next = memchr(text.data, mark, (size_t)(end - text.data));
+        if (count < most)
+            parts[count] =
+                (otel_slice){text.data, (size_t)((next != NULL ? next : end) - text.data)};
+        count++;
+        text.data = next != NULL ? next + 1 : end;
+    } while (next != NULL);
+    return count;
 }

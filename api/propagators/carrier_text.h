@@ -7,6 +7,7 @@
 #define OTELI_CARRIER_TEXT_H
 
 #include "api/context/handle.h"
+#include "common/text/text.h"
 #include <otel/propagate.h>
 
 enum oteli_hex_case { OTELI_HEX_LOWER, OTELI_HEX_ANY };
@@ -26,9 +27,13 @@ otel_context oteli_context_with_found(const otel_context *context, otel_span spa
 #define OTELI_KEPT_FROM_W3C (OTELI_REF_RANDOM | OTELI_REF_DEBUG | OTELI_REF_TRACESTATE)
 #define OTELI_KEPT_FROM_BOTH (OTELI_KEPT_FROM_W3C | OTELI_REF_DEFERRED)
 
-/* What there is to write for the span of a context. False: nothing: it is none, or it was
- * collected and has ids of no trace that others could know. */
-bool oteli_span_to_send(const otel_context *context, otel_span_context *span);
+/* Whether there are ids to write for the span of a context: it has some, and was not collected,
+ * which gives it ids of no trace that others could know. */
+bool oteli_span_is_to_send(const otel_context *context);
+
+/* Write its ids in hexadecimal digits, with `mark` between them. Returns what comes behind. */
+enum { OTELI_TRACE_ID_TEXT = 32, OTELI_SPAN_ID_TEXT = 16, OTELI_IDS_TEXT = 32 + 1 + 16 };
+char *oteli_ids_put(char *out, const otel_context *context, char mark);
 
 /* The headers of a name, one after the other, without the blanks around their values, which are no
  * part of them (RFC 9110, section 5.5). */
@@ -40,17 +45,15 @@ struct oteli_headers {
     uint64_t hash; /* … and what it was */
 };
 
-/* The next one; NULL: there is none. One that repeats the one before it says nothing new and is
+/* The next one; false: there is none. One that repeats the one before it says nothing new and is
  * passed over, and so many of them are the end: a getter may give the same header for every
  * index. */
-const char *oteli_headers_next(struct oteli_headers *headers, size_t *length);
+bool oteli_headers_next(struct oteli_headers *headers, otel_slice *value);
 
-/* The only one, or the first. */
-const char *oteli_header(const otel_carrier_reader *reader, const char *name, size_t *length);
+/* The only one, or the first; its data is NULL where there is none. */
+otel_slice oteli_header(const otel_carrier_reader *reader, const char *name);
 
-/* Cut the text at its next `mark`: the part before it, without it; the text goes on behind
- * it. The last part ends with the text. False: the text had ended before. */
-bool oteli_part_next(const char **text, const char *end, char mark, const char **part,
-                     size_t *length);
+/* Split a text at each `mark`. Returns how many parts it has; the first `most` are in `parts`. */
+size_t oteli_split(otel_slice text, char mark, otel_slice *parts, size_t most);
 
 #endif

@@ -12,16 +12,10 @@
  * Source: Jaeger, "Propagation Format" of its client libraries. */
 #include "api/baggage/baggage_pool.h"
 #include "api/propagators/carrier_text.h"
-#include "common/text/text.h"
 
 #include <string.h>
 
-enum {
-    TRACE_ID_TEXT = 32,
-    SPAN_ID_TEXT = 16,
-    LONGEST = TRACE_ID_TEXT + 1 + SPAN_ID_TEXT + 1 + SPAN_ID_TEXT + 1 + 2,
-    LONGEST_ENCODED = 3 * LONGEST
-};
+enum { LONGEST = OTELI_IDS_TEXT + 1 + OTELI_SPAN_ID_TEXT + 1 + 2, LONGEST_ENCODED = 3 * LONGEST };
 enum { JAEGER_SAMPLED = 1, JAEGER_DEBUG = 2 };
 enum { LONGEST_NAME = 256, LONGEST_VALUE = OTELI_BAGGAGE_BYTES }; /* of entries as headers */
 
@@ -31,46 +25,37 @@ enum { PREFIX = sizeof prefix - 1 };
 /* --- uber-trace-id --- */
 
 /* A number of up to 2 * `bytes` digits, in as many bytes. */
-static bool read_number(const char *text, size_t length, uint8_t *out, size_t bytes)
+static bool read_number(otel_slice text, uint8_t *out, size_t bytes)
 {
-    char digits[TRACE_ID_TEXT];
-    if (length == 0 || length > 2 * bytes)
+    char digits[OTELI_TRACE_ID_TEXT];
+    if (text.length == 0 || text.length > 2 * bytes)
         return false;
-    memset(digits, '0', 2 * bytes - length);
-    memcpy(digits + 2 * bytes - length, text, length);
+    memset(digits, '0', 2 * bytes - text.length);
+    memcpy(digits + 2 * bytes - text.length, text.data, text.length);
     return oteli_hex_read(digits, bytes, OTELI_HEX_ANY, out);
 }
 
-static bool parse(const char *text, size_t length, otel_span *span)
+static bool extract_span(const otel_carrier_reader *reader, otel_span *span)
 {
-    const char *const end = text + length;
-    const char *parts[4];
-    size_t lengths[4];
-    size_t count = 0;
-    while (count < 4 && oteli_part_next(&text, end, ':', &parts[count], &lengths[count]))
-        count++;
+    char decoded[LONGEST_ENCODED];
+    otel_slice text = oteli_header(reader, "uber-trace-id");
+    if (text.data == NULL || text.length > sizeof decoded ||
+        !oteli_percent_decode(text.data, text.length, decoded, &text.length) ||
+        text.length > LONGEST)
+        return false;
+    text.data = decoded;
+    otel_slice parts[4];
     uint8_t trace_id[16];
     uint8_t span_id[8];
     uint8_t flags;
-    if (count != 4 || text != NULL || !read_number(parts[0], lengths[0], trace_id, 16) ||
-        !read_number(parts[1], lengths[1], span_id, 8) ||
-        !read_number(parts[3], lengths[3], &flags, 1))
+    if (oteli_split(text, ':', parts, 4) != 4 || !read_number(parts[0], trace_id, 16) ||
+        !read_number(parts[1], span_id, 8) || !read_number(parts[3], &flags, 1))
         return false;
     uint64_t bits = 0; /* debug means something with sampled only */
     if ((flags & JAEGER_SAMPLED) != 0)
         bits = OTELI_REF_SAMPLED | ((flags & JAEGER_DEBUG) != 0 ? OTELI_REF_DEBUG : 0);
     *span = oteli_span_of_remote(trace_id, span_id, bits);
     return oteli_span_is_valid(span);
-}
-
-static bool extract_span(const otel_carrier_reader *reader, otel_span *span)
-{
-    char decoded[LONGEST_ENCODED];
-    size_t length;
-    const char *text = oteli_header(reader, "uber-trace-id", &length);
-    return text != NULL && length <= sizeof decoded &&
-           oteli_percent_decode(text, length, decoded, &length) && length <= LONGEST &&
-           parse(decoded, length, span);
 }
 
 /* --- uberctx-… in --- */
@@ -91,14 +76,12 @@ static void gather(void *state, const char *name, size_t length)
         return;
     memcpy(header, name, length);
     header[length] = '\0';
-    size_t value_length;
-    const char *text = oteli_header(gathering->reader, header, &value_length);
-    if (text == NULL || value_length > gathering->builder.text_left)
+    const otel_slice value = oteli_header(gathering->reader, header);
+    if (value.data == NULL || value.length > gathering->builder.text_left)
         return;
-    gathering->builder.text_left -= (uint32_t)value_length;
-    const struct oteli_baggage_member member = {.name = {header + PREFIX, length - PREFIX},
-                                                .value = {text, value_length},
-                                                .is_encoded = true};
+    gathering->builder.text_left -= (uint32_t)value.length;
+    const struct oteli_baggage_member member = {
+        .name = {header + PREFIX, length - PREFIX}, .value = value, .is_encoded = true};
     gathering->count += oteli_baggage_put(&gathering->builder, &member);
 }
 
@@ -167,17 +150,14 @@ static void inject(const void *state, const otel_context *context, otel_set_head
                    void *carrier)
 {
     (void)state;
-    otel_span_context span;
-    if (oteli_span_to_send(context, &span)) {
-        char text[LONGEST + 1];
-        otel_trace_id_hex(&span, text);
-        text[TRACE_ID_TEXT] = ':';
-        otel_span_id_hex(&span, text + TRACE_ID_TEXT + 1);
-        char *at = text + TRACE_ID_TEXT + 1 + SPAN_ID_TEXT;
-        const bool is_debug = (context->span.opaque[3] & OTELI_REF_DEBUG) != 0;
-        const bool is_sampled = is_debug || (span.flags & OTEL_TRACE_FLAG_SAMPLED) != 0;
+    if (oteli_span_is_to_send(context)) {
+        const uint64_t ref = context->span.opaque[3];
+        const bool is_debug = (ref & OTELI_REF_DEBUG) != 0;
+        const bool is_sampled = is_debug || (ref & OTELI_REF_SAMPLED) != 0;
         const int flags = (is_sampled ? JAEGER_SAMPLED : 0) | (is_debug ? JAEGER_DEBUG : 0);
         const char rest[] = {':', '0', ':', (char)('0' + flags), '\0'};
+        char text[LONGEST + 1];
+        char *at = oteli_ids_put(text, context, ':');
         memcpy(at, rest, sizeof rest);
         set(carrier, "uber-trace-id", text, (size_t)(at - text) + sizeof rest - 1);
     }

@@ -7,7 +7,6 @@
  * Source: W3C Trace Context Level 2, section 3. */
 #include "api/context/tracestate_pool.h"
 #include "api/propagators/carrier_text.h"
-#include "common/text/text.h"
 
 #include <string.h>
 
@@ -20,27 +19,25 @@ enum {
     TRACESTATE_LINES = 32 * 1024, /* … in so much text of headers */
 };
 
-static bool parse_traceparent(const char *text, size_t length, otel_span_context *context)
+static bool parse_traceparent(otel_slice text, otel_span *span)
 {
+    const char *const at = text.data;
+    uint8_t trace_id[16];
+    uint8_t span_id[8];
     uint8_t version;
     uint8_t flags;
-    if (length < TRACEPARENT_LENGTH || !oteli_hex_read(text, 1, OTELI_HEX_LOWER, &version) ||
+    if (text.length < TRACEPARENT_LENGTH || !oteli_hex_read(at, 1, OTELI_HEX_LOWER, &version) ||
         version == 0xff)
         return false;
-    if (length > TRACEPARENT_LENGTH && (version == 0 || text[TRACEPARENT_LENGTH] != '-'))
+    if (text.length > TRACEPARENT_LENGTH && (version == 0 || at[TRACEPARENT_LENGTH] != '-'))
         return false;
-    if (text[TRACE_ID_AT - 1] != '-' || text[SPAN_ID_AT - 1] != '-' || text[FLAGS_AT - 1] != '-')
+    if (at[TRACE_ID_AT - 1] != '-' || at[SPAN_ID_AT - 1] != '-' || at[FLAGS_AT - 1] != '-' ||
+        !oteli_hex_read(at + TRACE_ID_AT, sizeof trace_id, OTELI_HEX_LOWER, trace_id) ||
+        !oteli_hex_read(at + SPAN_ID_AT, sizeof span_id, OTELI_HEX_LOWER, span_id) ||
+        !oteli_hex_read(at + FLAGS_AT, 1, OTELI_HEX_LOWER, &flags))
         return false;
-    memset(context, 0, sizeof *context);
-    if (!oteli_hex_read(text + TRACE_ID_AT, sizeof context->trace_id, OTELI_HEX_LOWER,
-                        context->trace_id) ||
-        !oteli_hex_read(text + SPAN_ID_AT, sizeof context->span_id, OTELI_HEX_LOWER,
-                        context->span_id) ||
-        !oteli_hex_read(text + FLAGS_AT, 1, OTELI_HEX_LOWER, &flags))
-        return false;
-    context->flags = flags & OTELI_W3C_FLAGS;
-    context->is_remote = true;
-    return otel_span_context_is_valid(context);
+    *span = oteli_span_of_remote(trace_id, span_id, oteli_ref_of_flags(flags));
+    return oteli_span_is_valid(span);
 }
 
 /* The members of all tracestate headers, whole and without the blanks around them. What does not
@@ -52,12 +49,10 @@ static uint32_t extract_tracestate(const otel_carrier_reader *reader, const uint
     char joined[TRACESTATE_TEXT];
     size_t at = 0;
     size_t lines = 0;
-    size_t length;
-    const char *text;
-    while (lines < TRACESTATE_LINES && (text = oteli_headers_next(&headers, &length)) != NULL) {
-        lines += length + 1;
-        otel_slice rest = {text, length};
-        otel_slice member;
+    otel_slice rest;
+    otel_slice member;
+    while (lines < TRACESTATE_LINES && oteli_headers_next(&headers, &rest)) {
+        lines += rest.length + 1;
         while (oteli_list_next(&rest, &member)) {
             if (member.length + 1 > sizeof joined - at)
                 return oteli_tracestate_make(joined, at, trace_id);
@@ -73,37 +68,35 @@ static otel_context extract(const void *state, const otel_context *context,
                             const otel_carrier_reader *reader)
 {
     (void)state;
-    otel_span_context remote;
+    otel_span remote;
     struct oteli_headers headers = {.reader = reader, .name = "traceparent"};
-    size_t length;
-    const char *text = oteli_headers_next(&headers, &length);
-    if (text == NULL || !parse_traceparent(text, length, &remote))
+    otel_slice text;
+    if (!oteli_headers_next(&headers, &text) || !parse_traceparent(text, &remote))
         return *context;
-    if (oteli_headers_next(&headers, &length) != NULL)
+    if (oteli_headers_next(&headers, &text))
         return *context; /* two of them, which differ: neither can be trusted */
-    remote.tracestate = extract_tracestate(reader, remote.trace_id);
-    return oteli_context_with_found(context, otel_span_wrap(&remote), OTELI_KEPT_FROM_B3);
+    const uint8_t *const trace_id = (const uint8_t *)remote.opaque;
+    remote.opaque[3] |= oteli_ref_of_tracestate(extract_tracestate(reader, trace_id));
+    return oteli_context_with_found(context, remote, OTELI_KEPT_FROM_B3);
 }
 
 static void inject(const void *state, const otel_context *context, otel_set_header *set,
                    void *carrier)
 {
     (void)state;
-    otel_span_context span;
-    if (!oteli_span_to_send(context, &span))
+    if (!oteli_span_is_to_send(context))
         return;
+    const uint64_t ref = context->span.opaque[3];
     char text[TRACEPARENT_LENGTH + 1] = "00-";
-    otel_trace_id_hex(&span, text + TRACE_ID_AT);
-    text[SPAN_ID_AT - 1] = '-';
-    otel_span_id_hex(&span, text + SPAN_ID_AT);
-    text[FLAGS_AT - 1] = '-';
-    text[FLAGS_AT] = '0';
-    text[FLAGS_AT + 1] = (char)('0' + (span.flags & OTELI_W3C_FLAGS));
-    text[TRACEPARENT_LENGTH] = '\0';
+    char *at = oteli_ids_put(text + TRACE_ID_AT, context, '-');
+    const char rest[] = {'-', '0', (char)('0' + oteli_ref_flags(ref)), '\0'};
+    memcpy(at, rest, sizeof rest);
     set(carrier, "traceparent", text, TRACEPARENT_LENGTH);
 
     char tracestate[OTELI_TRACESTATE_BYTES + 1];
-    const size_t length = otel_span_context_tracestate(&span, tracestate, sizeof tracestate);
+    const size_t length =
+        oteli_tracestate_copy(oteli_ref_tracestate(ref), (const uint8_t *)context->span.opaque,
+                              tracestate, sizeof tracestate);
     if (length != 0)
         set(carrier, "tracestate", tracestate, length);
 }

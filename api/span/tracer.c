@@ -7,6 +7,7 @@
 #include "api/thread/thread_state.h"
 #include "common/base/alloc.h"
 #include "common/log.h"
+#include "common/text/text.h"
 #include "common/wire.h"
 
 #include <string.h>
@@ -33,20 +34,6 @@ static bool equals(otel_slice a, otel_slice b)
     return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
 }
 
-/* What was asked for; the attributes make a difference by their bytes. */
-struct wanted {
-    otel_slice name;
-    otel_slice version;
-    otel_slice schema_url;
-    const otel_attribute *attributes;
-    size_t attribute_count;
-};
-
-static otel_slice slice_of(const char *text)
-{
-    return (otel_slice){text != NULL ? text : "", text != NULL ? strlen(text) : 0};
-}
-
 static size_t text_field_size(uint32_t field, otel_slice text)
 {
     const size_t size = oteli_text_size(text.data, text.length);
@@ -64,14 +51,17 @@ static uint8_t *put_text_field(uint8_t *at, uint32_t field, otel_slice text, ote
 }
 
 /* One block: the struct, the InstrumentationScope message, the schema URL. */
-static otel_tracer *make(const struct wanted *wanted)
+static otel_tracer *make(otel_slice name, otel_slice version, const otel_tracer_options *options)
 {
+    const otel_slice schema_url = oteli_slice_of(options->schema_url);
+    const otel_attribute *attributes = options->attributes;
+    const size_t count = attributes != NULL ? options->attribute_count : 0;
     uint32_t dropped;
-    const size_t attribute_bytes = oteli_key_values_size(
-        wanted->attributes, wanted->attribute_count, UINT32_MAX, SIZE_MAX, &dropped);
-    const size_t message_bytes = text_field_size(SCOPE_NAME, wanted->name) +
-                                 text_field_size(SCOPE_VERSION, wanted->version) + attribute_bytes;
-    const size_t url_bytes = oteli_text_size(wanted->schema_url.data, wanted->schema_url.length);
+    const size_t attribute_bytes =
+        oteli_key_values_size(attributes, count, UINT32_MAX, SIZE_MAX, &dropped);
+    const size_t message_bytes = text_field_size(SCOPE_NAME, name) +
+                                 text_field_size(SCOPE_VERSION, version) + attribute_bytes;
+    const size_t url_bytes = oteli_text_size(schema_url.data, schema_url.length);
     otel_tracer *tracer = oteli_calloc(1, sizeof *tracer + message_bytes + url_bytes);
     if (tracer == NULL)
         return NULL;
@@ -79,14 +69,13 @@ static otel_tracer *make(const struct wanted *wanted)
     otel_scope_view *scope = &tracer->scope;
     scope->name = (otel_slice){"", 0};
     scope->version = (otel_slice){"", 0};
-    uint8_t *at = put_text_field(message, SCOPE_NAME, wanted->name, &scope->name);
-    at = put_text_field(at, SCOPE_VERSION, wanted->version, &scope->version);
+    uint8_t *at = put_text_field(message, SCOPE_NAME, name, &scope->name);
+    at = put_text_field(at, SCOPE_VERSION, version, &scope->version);
     scope->attributes = (otel_slice){(const char *)at, attribute_bytes};
-    at = oteli_key_values_put(at, SCOPE_ATTRIBUTES, wanted->attributes, wanted->attribute_count,
-                              UINT32_MAX, SIZE_MAX);
+    at = oteli_key_values_put(at, SCOPE_ATTRIBUTES, attributes, count, UINT32_MAX, SIZE_MAX);
     scope->otlp = (otel_slice){(const char *)message, message_bytes};
     scope->schema_url = (otel_slice){(const char *)at, url_bytes};
-    oteli_text_put(at, wanted->schema_url.data, wanted->schema_url.length, url_bytes);
+    oteli_text_put(at, schema_url.data, schema_url.length, url_bytes);
     return tracer;
 }
 
@@ -95,17 +84,10 @@ static bool is_same(const otel_tracer *a, const otel_tracer *b)
     return equals(a->scope.otlp, b->scope.otlp) && equals(a->scope.schema_url, b->scope.schema_url);
 }
 
-static uint64_t hash_on(uint64_t hash, otel_slice text)
-{
-    for (size_t i = 0; i < text.length; i++)
-        hash = (hash ^ (unsigned char)text.data[i]) * UINT64_C(0x100000001b3); /* FNV-1a */
-    return hash;
-}
-
 static otel_tracer **head_of(const otel_scope_view *scope)
 {
-    const uint64_t hash = hash_on(UINT64_C(0xcbf29ce484222325), scope->otlp);
-    return &heads[hash_on(hash, scope->schema_url) % HEADS];
+    const uint64_t hash = oteli_hash(OTELI_HASH_BEGIN, scope->otlp.data, scope->otlp.length);
+    return &heads[oteli_hash(hash, scope->schema_url.data, scope->schema_url.length) % HEADS];
 }
 
 /* The known tracer that is like this one, or this one, which is known from now on. */
@@ -131,15 +113,11 @@ otel_tracer *otel_tracer_get(const char *name, const char *version)
 otel_tracer *otel_tracer_get_with(const char *name, const char *version,
                                   const otel_tracer_options *options)
 {
-    struct wanted wanted = {slice_of(name), slice_of(version), slice_of(NULL), NULL, 0};
-    if (options != NULL) {
-        wanted.schema_url = slice_of(options->schema_url);
-        wanted.attributes = options->attributes;
-        wanted.attribute_count = options->attributes != NULL ? options->attribute_count : 0;
-    }
-    if (wanted.name.length == 0)
+    static const otel_tracer_options none;
+    if (name == NULL || *name == '\0')
         OTELI_LOG(OTEL_LOG_WARN, "a tracer was asked for without a name");
-    otel_tracer *tracer = make(&wanted);
+    otel_tracer *tracer =
+        make(oteli_slice_of(name), oteli_slice_of(version), options != NULL ? options : &none);
     if (tracer == NULL)
         return &oteli_tracer_nameless;
     otel_tracer *known = intern(tracer);

@@ -87,6 +87,17 @@ static inline const char *oteli_plural(uint64_t count)
 /* A NUL-terminated copy on the heap, or NULL without memory. */
 OTELI_INTERNAL_API char *oteli_slice_copy(otel_slice text);
 
+/* FNV-1a, which only has to tell texts apart: the hash of what was hashed before and these bytes
+ * behind it. */
+#define OTELI_HASH_BEGIN UINT64_C(0xcbf29ce484222325)
+static inline uint64_t oteli_hash(uint64_t hash, const void *data, size_t length)
+{
+    const uint8_t *bytes = data;
+    for (size_t i = 0; i < length; i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
 /* What an ASCII character is worth as a hexadecimal digit; -1: it is none. */
 OTELI_INTERNAL_API int oteli_hex_digit(char c);
 

@@ -3,6 +3,7 @@
 #include "exporters/otlp/spool/spool_dir.h"
 #include "common/os/descriptor.h"
 #include "common/os/quiet_write.h"
+#include "common/text/text.h"
 #include "exporters/otlp/spool/spool_fork_lock.h"
 
 #include <errno.h>
@@ -23,24 +24,14 @@ const char *oteli_spool_dir_problem(int error, struct oteli_error_text *text)
                : oteli_error_text(error, text);
 }
 
-/* FNV-1a: it only has to tell endpoints apart. */
-static uint64_t hash(uint64_t before, const void *bytes, size_t length)
-{
-    const uint8_t *at = bytes;
-    uint64_t value = before;
-    for (size_t i = 0; i < length; i++)
-        value = (value ^ at[i]) * UINT64_C(0x100000001b3);
-    return value;
-}
-
 /* Users who share a directory each have their own within it. */
 static void set_name(struct oteli_spool_dir *dir, const char *endpoint, otel_otlp_protocol format)
 {
     const uint8_t kind = format == OTEL_OTLP_HTTP_JSON;
     const uint64_t user = (uint64_t)geteuid();
-    uint64_t value = hash(UINT64_C(0xcbf29ce484222325), &kind, sizeof kind);
-    value = hash(value, &user, sizeof user);
-    value = hash(value, endpoint, strlen(endpoint));
+    uint64_t value = oteli_hash(OTELI_HASH_BEGIN, &kind, sizeof kind);
+    value = oteli_hash(value, &user, sizeof user);
+    value = oteli_hash(value, endpoint, strlen(endpoint));
     snprintf(dir->name, sizeof dir->name, "otel-%016llx", (unsigned long long)value);
 }
 
