@@ -74,13 +74,9 @@ static inline uint8_t *make_room(struct oteli_active_span *active,
         oteli_active_warn(active, OTELI_TOO_MANY_ATTRIBUTES);
         return NULL;
     }
-    if (OTELI_UNLIKELY(is_new && active->attribute_count == active->place_capacity) &&
-        !grow_places(active)) {
-        active->unusual.dropped_attributes++;
-        active->traits.is_unusual = true;
-        return NULL;
-    }
-    if (oteli_buffer_room(&active->attributes, size) == NULL) {
+    if ((OTELI_UNLIKELY(is_new && active->attribute_count == active->place_capacity) &&
+         !grow_places(active)) ||
+        oteli_buffer_room(&active->attributes, size) == NULL) {
         active->unusual.dropped_attributes += is_new;
         active->traits.is_unusual = true;
         return NULL;
@@ -139,7 +135,7 @@ void oteli_active_set(struct oteli_active_span *active, const struct oteli_limit
             plan.bytes - plan.key_length - oteli_bytes_field_size(2, plan.value_bytes);
         accept(active, signature, at + before_key, end);
     }
-    if (clean != small)
+    if (OTELI_UNLIKELY(clean != NULL) && clean != small)
         free(clean);
 }
 

@@ -153,38 +153,19 @@ void oteli_active_take_warning(struct oteli_active_span *active, struct oteli_wa
 /* Each kind is a line of its own for the log, which says each at most now and then. */
 void oteli_warn_later(const struct oteli_warning *warning)
 {
-    switch (warning->about) {
-    case OTELI_TOO_MANY_ATTRIBUTES:
-        OTELI_LOG(OTEL_LOG_WARN,
-                  "span \"%s\" has more attributes than its limit; they are left out",
-                  warning->name);
-        break;
-    case OTELI_TOO_MANY_EVENTS:
-        OTELI_LOG(OTEL_LOG_WARN, "span \"%s\" has more events than its limit; they are left out",
-                  warning->name);
-        break;
-    case OTELI_TOO_MANY_LINKS:
-        OTELI_LOG(OTEL_LOG_WARN, "span \"%s\" has more links than its limit; they are left out",
-                  warning->name);
-        break;
-    case OTELI_TOO_MANY_EVENT_ATTRIBUTES:
-        OTELI_LOG(OTEL_LOG_WARN,
-                  "span \"%s\" has an event with more attributes than its limit; they are left out",
-                  warning->name);
-        break;
-    case OTELI_TOO_MANY_LINK_ATTRIBUTES:
-        OTELI_LOG(OTEL_LOG_WARN,
-                  "span \"%s\" has a link with more attributes than its limit; they are left out",
-                  warning->name);
-        break;
-    case OTELI_BAD_ATTRIBUTE:
-        OTELI_LOG(OTEL_LOG_WARN,
-                  "span \"%s\": an attribute with an empty key, or too large, is left out",
-                  warning->name);
-        break;
-    case OTELI_NO_COMPLAINT:
-        break;
-    }
+    static struct oteli_log_site sites[OTELI_BAD_ATTRIBUTE + 1];
+    static const char *const texts[] = {
+        [OTELI_TOO_MANY_ATTRIBUTES] = " has more attributes than its limit; they are left out",
+        [OTELI_TOO_MANY_EVENTS] = " has more events than its limit; they are left out",
+        [OTELI_TOO_MANY_LINKS] = " has more links than its limit; they are left out",
+        [OTELI_TOO_MANY_EVENT_ATTRIBUTES] =
+            " has an event with more attributes than its limit; they are left out",
+        [OTELI_TOO_MANY_LINK_ATTRIBUTES] =
+            " has a link with more attributes than its limit; they are left out",
+        [OTELI_BAD_ATTRIBUTE] = ": an attribute with an empty key, or too large, is left out"};
+    if (warning->about != OTELI_NO_COMPLAINT)
+        oteli_log_write(&sites[warning->about], OTEL_LOG_WARN, "span \"%s\"%s", warning->name,
+                        texts[warning->about]);
 }
 
 void oteli_active_add_event(struct oteli_active_span *active, const struct oteli_limits *limits,
@@ -231,42 +212,35 @@ void oteli_active_add_event(struct oteli_active_span *active, const struct oteli
 
 /* A link as it will be: sizes and what of it is left out. */
 struct link_plan {
+    struct oteli_list_limits limits;
     char tracestate[OTELI_TRACESTATE_BYTES + 1];
     size_t tracestate_length;
-    size_t attribute_bytes;
+    size_t attribute_count;
     uint32_t dropped;
     size_t bytes; /* of the message */
 };
 
-static struct oteli_list_limits limits_of_links(const struct oteli_limits *limits)
-{
-    return (struct oteli_list_limits){limits->link_attributes, limits->value_depth,
-                                      limits->value_length};
-}
-
 static void plan_link(struct link_plan *plan, const otel_link *link,
                       const struct oteli_limits *limits)
 {
-    const struct oteli_list_limits list_limits = limits_of_links(limits);
     const otel_span_context *to = &link->context;
-    const size_t count = link->attributes != NULL ? link->attribute_count : 0;
+    plan->limits = (struct oteli_list_limits){limits->link_attributes, limits->value_depth,
+                                              limits->value_length};
+    plan->attribute_count = link->attributes != NULL ? link->attribute_count : 0;
     plan->tracestate_length = oteli_tracestate_copy(to->tracestate, to->trace_id, plan->tracestate,
                                                     sizeof plan->tracestate);
-    plan->attribute_bytes = oteli_list_size(link->attributes, count, &list_limits, &plan->dropped);
     plan->bytes =
-        18 + 10 +
-        (plan->tracestate_length ? oteli_bytes_field_size(LINK_TRACE_STATE, plan->tracestate_length)
-                                 : 0) +
-        plan->attribute_bytes +
-        (plan->dropped ? oteli_varint_field_size(LINK_DROPPED, plan->dropped) : 0) + 5;
+        18 + 10 + 5 + /* ids and flags */
+        oteli_list_size(link->attributes, plan->attribute_count, &plan->limits, &plan->dropped);
+    if (plan->tracestate_length != 0)
+        plan->bytes += oteli_bytes_field_size(LINK_TRACE_STATE, plan->tracestate_length);
+    if (plan->dropped != 0)
+        plan->bytes += oteli_varint_field_size(LINK_DROPPED, plan->dropped);
 }
 
-static uint8_t *put_link(uint8_t *at, const struct link_plan *plan, const otel_link *link,
-                         const struct oteli_limits *limits)
+static uint8_t *put_link(uint8_t *at, const struct link_plan *plan, const otel_link *link)
 {
     const otel_span_context *to = &link->context;
-    const size_t count = link->attributes != NULL ? link->attribute_count : 0;
-    const struct oteli_list_limits list_limits = limits_of_links(limits);
     const uint32_t flags = (uint32_t)to->flags | OTELI_FLAG_HAS_IS_REMOTE |
                            (to->is_remote ? OTELI_FLAG_IS_REMOTE : 0u);
     at = oteli_put_bytes_head(at, SPAN_LINKS, plan->bytes);
@@ -274,7 +248,8 @@ static uint8_t *put_link(uint8_t *at, const struct link_plan *plan, const otel_l
     at = oteli_put_bytes_field(at, LINK_SPAN_ID, to->span_id, sizeof to->span_id);
     if (plan->tracestate_length != 0)
         at = oteli_put_bytes_field(at, LINK_TRACE_STATE, plan->tracestate, plan->tracestate_length);
-    at = oteli_list_put(at, LINK_ATTRIBUTES, link->attributes, count, &list_limits);
+    at =
+        oteli_list_put(at, LINK_ATTRIBUTES, link->attributes, plan->attribute_count, &plan->limits);
     if (plan->dropped != 0)
         at = oteli_put_varint_field(at, LINK_DROPPED, plan->dropped);
     return oteli_put_fixed32(oteli_put_tag(at, LINK_FLAGS, OTELI_WIRE_FIXED32), flags);
@@ -285,7 +260,7 @@ uint32_t oteli_put_link(uint8_t *at, const otel_link *link)
     static const struct oteli_limits none;
     struct link_plan plan;
     plan_link(&plan, link, &none);
-    return (uint32_t)(put_link(at, &plan, link, &none) - at);
+    return (uint32_t)(put_link(at, &plan, link) - at);
 }
 
 void oteli_active_add_link(struct oteli_active_span *active, const struct oteli_limits *limits,
@@ -293,8 +268,7 @@ void oteli_active_add_link(struct oteli_active_span *active, const struct oteli_
 {
     struct link_plan plan;
     plan_link(&plan, link, limits);
-    const bool has_attributes = link->attributes != NULL && link->attribute_count != 0;
-    if (!otel_span_context_is_valid(&link->context) && !has_attributes &&
+    if (!otel_span_context_is_valid(&link->context) && plan.attribute_count == 0 &&
         plan.tracestate_length == 0)
         return;
     active->traits.is_unusual = true;
@@ -311,7 +285,7 @@ void oteli_active_add_link(struct oteli_active_span *active, const struct oteli_
         active->unusual.dropped_links++;
         return;
     }
-    at = put_link(at, &plan, link, limits);
+    at = put_link(at, &plan, link);
     active->unusual.links.length = (uint32_t)(at - active->unusual.links.data);
     active->unusual.link_count++;
 }
