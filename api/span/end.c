@@ -41,7 +41,7 @@ static void end_local(otel_span_ref span, uint64_t end_ns)
     }
     const uint64_t end = time_of_end(end_ns);
     if (OTELI_UNLIKELY(oteli_processing_knows(active))) {
-        active = oteli_processing_end_local(thread, active, span, end);
+        active = oteli_processing_end(thread, active, span, end);
         if (active == NULL)
             return;
     }
@@ -84,7 +84,7 @@ static OTELI_NOINLINE void end_detached(otel_span_ref span, uint64_t end_ns,
         if (OTELI_UNLIKELY(active->generation != thread->generation))
             oteli_thread_for_end(active->generation);
         if (OTELI_UNLIKELY(oteli_processing_knows(active))) {
-            active = oteli_processing_end_detached(thread, active, span, end);
+            active = oteli_processing_end(thread, active, span, end);
             if (active == NULL)
                 return;
         }
@@ -297,18 +297,14 @@ void otel_span_cancel(otel_span span)
     struct oteli_thread *thread = oteli_thread_own();
     if (thread == NULL || !oteli_thread_enter_call(thread))
         return;
-    struct oteli_active_span *local = oteli_thread_find(thread, otel_span_ref_of(&span));
-    struct oteli_active_span *locked =
-        local == NULL ? oteli_detached_lock(otel_span_ref_of(&span)) : NULL;
-    struct oteli_active_span *active = local != NULL ? local : locked;
+    struct oteli_active_span *active = oteli_open_find(thread, otel_span_ref_of(&span));
     if (active != NULL && (active->traits.bits & OTELI_HOLDS) != 0) {
         oteli_hold_at(active->hold)->is_cancelled = true;
     } else if (active != NULL) {
         active->traits.end_as = OTELI_END_CANCELLED;
         active->traits.is_unusual = true;
     }
-    if (locked != NULL)
-        oteli_detached_unlock(locked);
+    oteli_open_release(active);
     oteli_thread_leave_call(thread);
     otel_span_end(span);
 }
@@ -354,30 +350,20 @@ void otel_span_end_unless_shorter(otel_span span, uint64_t min_ns)
     otel_span_end(span);
 }
 
-/* The set that a span holds, joined, and from now on the caller's. */
-static otel_lines *claim_set(struct oteli_thread *thread, otel_span_ref span)
+otel_lines *otel_span_collect(otel_span span)
 {
-    struct oteli_active_span *local = oteli_thread_find(thread, span);
-    struct oteli_active_span *locked = local == NULL ? oteli_detached_lock(span) : NULL;
-    const struct oteli_active_span *active = local != NULL ? local : locked;
-    otel_lines *lines = NULL;
+    struct oteli_thread *thread = oteli_thread_own();
+    if (thread == NULL || !oteli_thread_enter_call(thread))
+        return NULL;
+    struct oteli_active_span *active = oteli_open_find(thread, otel_span_ref_of(&span));
+    otel_lines *lines = NULL; /* the set that the span holds, joined: from now on the caller's */
     if (active != NULL && (active->traits.bits & OTELI_HOLDS) != 0 &&
         oteli_active_hold(active) != 0 && !oteli_hold_at(active->hold)->is_collected) {
         lines = oteli_hold_at(active->hold);
         lines->is_collected = true;
         oteli_hold_join(lines);
     }
-    if (locked != NULL)
-        oteli_detached_unlock(locked);
-    return lines;
-}
-
-otel_lines *otel_span_collect(otel_span span)
-{
-    struct oteli_thread *thread = oteli_thread_own();
-    if (thread == NULL || !oteli_thread_enter_call(thread))
-        return NULL;
-    otel_lines *lines = claim_set(thread, otel_span_ref_of(&span));
+    oteli_open_release(active);
     oteli_thread_leave_call(thread);
     otel_span_end(span);
     return lines != NULL ? oteli_hold_give_to_caller(lines) : NULL;

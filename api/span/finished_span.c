@@ -49,7 +49,7 @@ static bool is_root(const otel_finished_span *span)
 static void make_trace_id(struct oteli_thread *thread, struct identity *made)
 {
     bool is_random = true;
-    if (thread->program.makes_ids && oteli_custom_trace_id(thread, made->trace_id)) {
+    if (thread->program.makes_ids && oteli_custom_id(thread, made->trace_id, NULL)) {
         is_random = thread->program.ids_are_random;
     } else {
         made->trace_id[0] = oteli_random_pair(&thread->random, &made->trace_id[1]);
@@ -69,7 +69,7 @@ static void identify(struct oteli_thread *thread, const otel_finished_span *span
     else
         made->parent_id = id_of(span->parent_span_id);
     if (made->span_id == 0 &&
-        !(thread->program.makes_ids && oteli_custom_span_id(thread, &made->span_id)))
+        !(thread->program.makes_ids && oteli_custom_id(thread, NULL, &made->span_id)))
         made->span_id = oteli_random_id(&thread->random);
 }
 

@@ -9,39 +9,27 @@
 /* How far up a stack of places the local root is looked for: nearly always it is the first. */
 enum { PLACES_MOST = 64 };
 
-/* The string in a KeyValue field; false: its value is none. */
-static bool string_of(const uint8_t *field, const uint8_t *end, struct oteli_field *string)
-{
-    struct oteli_field at;
-    if (!oteli_next_field(&field, end, &at))
-        return false;
-    const uint8_t *inner = at.bytes;
-    const uint8_t *inner_end = at.bytes + at.length;
-    while (oteli_next_field(&inner, inner_end, &at))
-        if (at.number == OTELI_KEY_VALUE_VALUE) {
-            const uint8_t *value = at.bytes;
-            return oteli_next_field(&value, at.bytes + at.length, string) &&
-                   string->number == OTELI_ANY_STRING;
-        }
-    return false;
-}
-
+/* The value of an attribute stands behind its key. */
 static void peek_attribute(const struct oteli_active_span *active, struct oteli_peek *peek)
 {
     const uint64_t signature = oteli_signature(peek->key, peek->key_length);
     const uint8_t *bytes = active->attributes.data;
     for (uint32_t i = 0; i < active->attribute_count; i++) {
         const struct oteli_attribute_place *place = &active->places[i];
-        struct oteli_field string = {.bytes = NULL};
         if (place->signature != signature ||
             memcmp(bytes + place->key_at, peek->key, peek->key_length) != 0)
             continue;
-        if (!string_of(bytes + place->at, bytes + active->attributes.length, &string))
+        const uint8_t *at = bytes + place->key_at + peek->key_length;
+        struct oteli_field value;
+        if (!oteli_next_field(&at, bytes + active->attributes.length, &value))
             return;
-        peek->length = string.length;
-        if (string.bytes != NULL)
-            memcpy(peek->value, string.bytes,
-                   string.length < peek->size ? string.length : peek->size);
+        at = value.bytes;
+        if (!oteli_next_field(&at, value.bytes + value.length, &value) ||
+            value.number != OTELI_ANY_STRING)
+            return;
+        peek->length = value.length;
+        if (value.bytes != NULL)
+            memcpy(peek->value, value.bytes, value.length < peek->size ? value.length : peek->size);
         return;
     }
 }
@@ -85,20 +73,6 @@ static uint64_t root_on_stack(const struct oteli_thread *thread, const otel_span
     return 0;
 }
 
-static void peek_detached(const struct oteli_thread *thread, const otel_span *span,
-                          struct oteli_peek *peek)
-{
-    struct oteli_active_span *active = oteli_detached_lock(otel_span_ref_of(span));
-    if (active == NULL)
-        return;
-    if (oteli_active_records(active))
-        peek_attribute(active, peek);
-    peek->root_id = root_in(active);
-    oteli_detached_unlock(active);
-    if (peek->root_id == 0)
-        peek->root_id = root_on_stack(thread, span);
-}
-
 void oteli_span_peek(const otel_span *span, struct oteli_peek *peek)
 {
     struct oteli_thread *thread = oteli_self;
@@ -107,13 +81,14 @@ void oteli_span_peek(const otel_span *span, struct oteli_peek *peek)
     peek->is_collected = oteli_span_is_collected(span);
     if (thread == &oteli_empty_thread || !oteli_thread_enter_call(thread))
         return;
-    const struct oteli_active_span *active = oteli_thread_find(thread, otel_span_ref_of(span));
-    if (active == NULL) {
-        peek_detached(thread, span, peek);
-    } else {
-        if (oteli_active_records(active))
-            peek_attribute(active, peek);
+    struct oteli_active_span *active = oteli_open_find(thread, otel_span_ref_of(span));
+    const bool is_open = active != NULL;
+    if (is_open && oteli_active_records(active))
+        peek_attribute(active, peek);
+    if (is_open && oteli_ref_place(active->usual_ref) == OTELI_PLACE_DETACHED)
+        peek->root_id = root_in(active);
+    oteli_open_release(active);
+    if (is_open && peek->root_id == 0)
         peek->root_id = root_on_stack(thread, span);
-    }
     oteli_thread_leave_call(thread);
 }

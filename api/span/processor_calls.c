@@ -138,113 +138,86 @@ static void tell_ended(struct oteli_thread *thread, struct copy *copy)
     give_copy_back(thread, copy);
 }
 
-/* --- a span on the stack: its thread has it for itself --- */
+/* --- the end of a span that has a handle --- */
 
-/* Its place again, the state being held. */
-static struct oteli_active_span *find_again(struct oteli_thread *thread, otel_span_ref span)
+static bool is_detached(otel_span_ref span)
+{
+    return oteli_ref_place(span.place) == OTELI_PLACE_DETACHED;
+}
+
+/* Its place again, the state being held: that on the stack may have been moved, and in a forked
+ * child the record of a detached span is the parent's. NULL: it is gone, and nothing is held. */
+static struct oteli_active_span *find_again(struct oteli_thread *thread,
+                                            struct oteli_active_span *active, otel_span_ref span)
 {
     if (!resume(thread))
         return NULL;
-    struct oteli_active_span *active = oteli_thread_find(thread, span);
+    if (!is_detached(span))
+        active = oteli_thread_find(thread, span);
+    else if (!oteli_detached_is_known(active))
+        active = NULL;
     if (active == NULL)
         oteli_thread_leave_call(thread);
     return active;
 }
 
-/* It records nothing any more while processors are told that it has ended. */
-static struct oteli_active_span *end_in_place(struct oteli_thread *thread,
-                                              struct oteli_active_span *active, otel_span_ref span,
-                                              uint64_t end)
+/* While processors are told that it has ended it records nothing any more on the stack, and no
+ * other thread finds it in the pool. */
+static struct oteli_active_span *tell_at_end(struct oteli_thread *thread,
+                                             struct oteli_active_span *active, otel_span_ref span,
+                                             uint64_t end)
 {
     const uint64_t generation = thread->generation;
     struct copy copy;
     make_copy(thread, active, end, &copy);
-    active->self.opaque[3] &= ~OTEL_SPAN_IS_RECORDING_;
+    if (is_detached(span))
+        oteli_detached_hide(active);
+    else
+        active->self.opaque[3] &= ~OTEL_SPAN_IS_RECORDING_;
     oteli_thread_leave_call(thread);
     tell_ended(thread, &copy);
-    active = find_again(thread, span);
-    if (active != NULL && thread->generation == generation) /* or it is another SDK's matter */
+    active = find_again(thread, active, span);
+    if (active != NULL && is_detached(span))
+        oteli_detached_show(active, span);
+    else if (active != NULL && thread->generation == generation) /* or it is another SDK's matter */
         active->self.opaque[3] |= OTEL_SPAN_IS_RECORDING_;
     return active;
 }
 
-struct oteli_active_span *oteli_processing_end_local(struct oteli_thread *thread,
-                                                     struct oteli_active_span *active,
-                                                     otel_span_ref span, uint64_t end)
+/* Whether the span is one of the SDK that this thread is in; those on the stack always are. */
+static bool is_of_thread(const struct oteli_thread *thread, const struct oteli_active_span *active,
+                         otel_span_ref span)
+{
+    return !is_detached(span) || active->generation == thread->generation;
+}
+
+struct oteli_active_span *oteli_processing_end(struct oteli_thread *thread,
+                                               struct oteli_active_span *active, otel_span_ref span,
+                                               uint64_t end)
 {
     if ((active->traits.bits & OTELI_IS_ENDING) != 0) {
         oteli_thread_leave_call(thread);
         return NULL;
     }
-    if (!is_told_of(active))
-        return active;
-    const otel_span handle = handle_of(active);
-    const uint64_t end_ns = end_ns_of(active, end);
-    active->traits.bits |= OTELI_IS_ENDING;
-    oteli_thread_leave_call(thread);
-    tell_ending(thread, &handle, end_ns);
-    active = find_again(thread, span);
-    if (active != NULL && is_told_of(active))
-        active = end_in_place(thread, active, span, end);
-    if (active != NULL)
-        active->traits.bits &= (uint8_t) ~(OTELI_IS_PROCESSED | OTELI_IS_ENDING);
-    return active;
-}
-
-/* --- a detached span: other threads know it, too --- */
-
-/* Whether its record is to be had again: in a forked child it is the parent's. Then the state
- * is held. */
-static bool is_still_ours(struct oteli_thread *thread, const struct oteli_active_span *active)
-{
-    if (!resume(thread))
-        return false;
-    if (oteli_detached_is_known(active))
-        return true;
-    oteli_thread_leave_call(thread);
-    return false;
-}
-
-static struct oteli_active_span *end_hidden(struct oteli_thread *thread,
-                                            struct oteli_active_span *active, otel_span_ref span,
-                                            uint64_t end)
-{
-    struct copy copy;
-    make_copy(thread, active, end, &copy);
-    oteli_detached_hide(active);
-    oteli_thread_leave_call(thread);
-    tell_ended(thread, &copy);
-    if (!is_still_ours(thread, active))
-        return NULL;
-    oteli_detached_show(active, span);
-    return active;
-}
-
-struct oteli_active_span *oteli_processing_end_detached(struct oteli_thread *thread,
-                                                        struct oteli_active_span *active,
-                                                        otel_span_ref span, uint64_t end)
-{
-    if ((active->traits.bits & OTELI_IS_ENDING) != 0) { /* it is aside, and this thread's */
-        oteli_thread_leave_call(thread);
-        return NULL;
-    }
-    if (active->generation != thread->generation || !is_told_of(active))
+    if (!is_of_thread(thread, active, span) || !is_told_of(active))
         return active;
     const otel_span handle = handle_of(active);
     const uint64_t end_ns = end_ns_of(active, end);
     struct oteli_ending ending = {.span = span, .outer = thread->ending};
     active->traits.bits |= OTELI_IS_ENDING;
-    oteli_detached_take_aside(active, &ending);
-    thread->ending = &ending;
+    if (is_detached(span)) { /* it is aside, and this thread's */
+        oteli_detached_take_aside(active, &ending);
+        thread->ending = &ending;
+    }
     oteli_thread_leave_call(thread);
     tell_ending(thread, &handle, end_ns);
-    if (thread == oteli_self)
+    if (is_detached(span) && thread == oteli_self)
         thread->ending = ending.outer;
-    if (!is_still_ours(thread, active))
-        return NULL;
-    oteli_detached_put_back(active, &ending);
-    if (active->generation == thread->generation && is_told_of(active))
-        active = end_hidden(thread, active, span, end);
+    active = find_again(thread, active, span);
+    if (active != NULL && is_detached(span))
+        oteli_detached_put_back(active, &ending);
+    if (active != NULL && is_of_thread(thread, active, span) && is_told_of(active))
+        active = tell_at_end(thread, active, span, end);
     if (active != NULL)
         active->traits.bits &= (uint8_t) ~(OTELI_IS_PROCESSED | OTELI_IS_ENDING);
     return active;

@@ -39,13 +39,9 @@ static inline bool oteli_processing_knows(const struct oteli_active_span *active
 /* Such a span ends, at `end`. If it is not cancelled they are told. Its place, which is now to be
  * recorded and left; or NULL: it ended before, or there is no such place any more, and the state
  * is not held. Until then it is, and the record of a detached span is locked. */
-OTELI_COLD struct oteli_active_span *oteli_processing_end_local(struct oteli_thread *thread,
-                                                                struct oteli_active_span *active,
-                                                                otel_span_ref span, uint64_t end);
-OTELI_COLD struct oteli_active_span *oteli_processing_end_detached(struct oteli_thread *thread,
-                                                                   struct oteli_active_span *active,
-                                                                   otel_span_ref span,
-                                                                   uint64_t end);
+OTELI_COLD struct oteli_active_span *oteli_processing_end(struct oteli_thread *thread,
+                                                          struct oteli_active_span *active,
+                                                          otel_span_ref span, uint64_t end);
 
 /* A span that never started here is recorded (finished_span.c): processors are told that it has
  * ended, and then it goes where ended spans go. Its place is left before they are. False: the state

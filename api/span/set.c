@@ -12,100 +12,80 @@
 #include <string.h>
 
 /* The open span of a handle, held for one change; NULL: there is none. */
-static struct oteli_active_span *grab(otel_span_ref span, struct oteli_thread **owner)
+static struct oteli_active_span *grab(otel_span_ref span)
 {
     struct oteli_thread *thread = oteli_self;
-    if (OTELI_LIKELY(oteli_ref_place(span.place) == OTELI_PLACE_LOCAL)) {
-        if (!oteli_thread_enter_call(thread))
-            return NULL;
-        struct oteli_active_span *active = oteli_thread_find(thread, span);
-        if (active == NULL || !oteli_active_records(active)) {
-            oteli_thread_leave_call(thread);
-            return NULL;
-        }
-        *owner = thread;
+    if (OTELI_UNLIKELY(oteli_ref_place(span.place) == OTELI_PLACE_DETACHED) &&
+        thread->generation == OTELI_NO_GENERATION && !oteli_thread_is_busy(thread)) {
+        if (oteli_load_relaxed_64(&oteli_generation) == OTELI_REVIVE ||
+            oteli_thread_refresh() == NULL) /* for the limits */
+            return NULL; /* in a forked child it can only be of before the fork */
+        thread = oteli_self;
+    }
+    if (!oteli_thread_enter_call(thread))
+        return NULL;
+    struct oteli_active_span *active = oteli_open_find(thread, span);
+    if (OTELI_LIKELY(active != NULL) && OTELI_LIKELY(oteli_active_records(active)))
         return active;
-    }
-    if (oteli_ref_place(span.place) != OTELI_PLACE_DETACHED)
-        return NULL;
-    if (OTELI_UNLIKELY(thread->generation == OTELI_NO_GENERATION) &&
-        !oteli_thread_is_busy(thread)) {
-        if (oteli_load_relaxed_64(&oteli_generation) == OTELI_REVIVE)
-            return NULL;                 /* it can only be of before the fork */
-        thread = oteli_thread_refresh(); /* for the limits */
-    }
-    if (thread == NULL || !oteli_thread_enter_call(thread))
-        return NULL;
-    struct oteli_active_span *active = oteli_detached_lock(span);
-    if (active == NULL)
-        oteli_thread_leave_call(thread);
-    *owner = thread;
-    return active;
+    oteli_open_release(active);
+    oteli_thread_leave_call(thread);
+    return NULL;
 }
 
-/* The same with a line for the log, which is written when nothing is held any more. */
-static OTELI_COLD void let_go_complaining(otel_span_ref span, struct oteli_thread *owner,
-                                          struct oteli_active_span *active)
+/* A line for the log is written when nothing is held any more. */
+static OTELI_COLD void let_go_and_warn(struct oteli_active_span *active)
 {
     struct oteli_warning warning;
     oteli_active_take_warning(active, &warning);
-    if (oteli_ref_place(span.place) == OTELI_PLACE_DETACHED)
-        oteli_detached_unlock(active);
-    oteli_thread_leave_call(owner);
+    oteli_open_release(active);
+    oteli_thread_leave_call(oteli_self);
     oteli_warn_later(&warning);
 }
 
-static inline void let_go(otel_span_ref span, struct oteli_thread *owner,
-                          struct oteli_active_span *active)
+static inline void let_go(struct oteli_active_span *active)
 {
     if (OTELI_UNLIKELY(active->unusual.warning != OTELI_NO_COMPLAINT)) {
-        let_go_complaining(span, owner, active);
+        let_go_and_warn(active);
         return;
     }
-    if (oteli_ref_place(span.place) == OTELI_PLACE_DETACHED)
-        oteli_detached_unlock(active);
-    oteli_thread_leave_call(owner);
+    oteli_open_release(active);
+    oteli_thread_leave_call(oteli_self);
 }
 
 bool otel_span_is_recording(otel_span span)
 {
-    struct oteli_thread *owner;
-    struct oteli_active_span *active = grab(otel_span_ref_of(&span), &owner);
+    struct oteli_active_span *active = grab(otel_span_ref_of(&span));
     if (active == NULL)
         return false;
     const bool is_local = oteli_ref_place(span.opaque[3]) == OTELI_PLACE_LOCAL;
-    const uint64_t generation = is_local ? owner->generation : active->generation;
-    let_go(otel_span_ref_of(&span), owner, active);
+    const uint64_t generation = is_local ? oteli_self->generation : active->generation;
+    let_go(active);
     const uint64_t now = oteli_load_relaxed_64(&oteli_generation);
     return now == generation;
+}
+
+void otel_span_set_value_n(otel_span_ref span, const char *key, size_t key_length,
+                           const otel_value *value)
+{
+    struct oteli_active_span *active = value != NULL ? grab(span) : NULL;
+    if (active == NULL)
+        return;
+    oteli_active_set(active, &oteli_self->limits, key, key_length, value);
+    let_go(active);
 }
 
 static OTELI_NOINLINE void set_string_slow(otel_span_ref span, const char *key, size_t key_length,
                                            const char *value, size_t length)
 {
-    struct oteli_thread *owner;
-    struct oteli_active_span *active = grab(span, &owner);
-    if (active == NULL)
-        return;
-    if (!oteli_set_short_string(active, &owner->limits, key, key_length, value, length)) {
-        const otel_value any = otel_value_string_n(value, value != NULL ? length : 0);
-        oteli_active_set(active, &owner->limits, key, key_length, &any);
-    }
-    let_go(span, owner, active);
+    const otel_value any = otel_value_string_n(value, value != NULL ? length : 0);
+    otel_span_set_value_n(span, key, key_length, &any);
 }
 
 static OTELI_NOINLINE void set_int_slow(otel_span_ref span, const char *key, size_t key_length,
                                         int64_t value)
 {
-    struct oteli_thread *owner;
-    struct oteli_active_span *active = grab(span, &owner);
-    if (active == NULL)
-        return;
-    if (!oteli_set_short_int(active, &owner->limits, key, key_length, value)) {
-        const otel_value any = otel_value_int(value);
-        oteli_active_set(active, &owner->limits, key, key_length, &any);
-    }
-    let_go(span, owner, active);
+    const otel_value any = otel_value_int(value);
+    otel_span_set_value_n(span, key, key_length, &any);
 }
 
 /* Whether nothing is under way on a thread that knows the SDK that runs. */
@@ -192,17 +172,6 @@ OTELI_HOT void otel_span_set_int_n(otel_span_ref span, const char *key, size_t k
         set_int_slow(span, key, key_length, value);
 }
 
-void otel_span_set_value_n(otel_span_ref span, const char *key, size_t key_length,
-                           const otel_value *value)
-{
-    struct oteli_thread *owner;
-    struct oteli_active_span *active = value != NULL ? grab(span, &owner) : NULL;
-    if (active == NULL)
-        return;
-    oteli_active_set(active, &owner->limits, key, key_length, value);
-    let_go(span, owner, active);
-}
-
 void otel_span_set_double_n(otel_span_ref span, const char *key, size_t key_length, double value)
 {
     const otel_value any = otel_value_double(value);
@@ -218,14 +187,13 @@ void otel_span_set_bool_n(otel_span_ref span, const char *key, size_t key_length
 void otel_span_add_event_at(otel_span span, const char *name, uint64_t time_ns,
                             const otel_attribute *attributes, size_t count)
 {
-    struct oteli_thread *owner;
-    struct oteli_active_span *active = grab(otel_span_ref_of(&span), &owner);
+    struct oteli_active_span *active = grab(otel_span_ref_of(&span));
     if (active == NULL)
         return;
     const uint64_t time =
         time_ns != 0 ? time_ns & ~OTELI_TICKS_BIT : oteli_ticks() | OTELI_TICKS_BIT;
-    oteli_active_add_event(active, &owner->limits, name, time, attributes, count);
-    let_go(otel_span_ref_of(&span), owner, active);
+    oteli_active_add_event(active, &oteli_self->limits, name, time, attributes, count);
+    let_go(active);
 }
 
 void otel_span_record_exception(otel_span span, const char *type, const char *message,
@@ -259,30 +227,27 @@ void otel_span_record_exception(otel_span span, const char *type, const char *me
 
 void otel_span_add_link(otel_span span, const otel_link *link)
 {
-    struct oteli_thread *owner;
-    struct oteli_active_span *active = link != NULL ? grab(otel_span_ref_of(&span), &owner) : NULL;
+    struct oteli_active_span *active = link != NULL ? grab(otel_span_ref_of(&span)) : NULL;
     if (active == NULL)
         return;
-    oteli_active_add_link(active, &owner->limits, link);
-    let_go(otel_span_ref_of(&span), owner, active);
+    oteli_active_add_link(active, &oteli_self->limits, link);
+    let_go(active);
 }
 
 void otel_span_set_status(otel_span span, otel_span_status status, const char *description)
 {
-    struct oteli_thread *owner;
-    struct oteli_active_span *active = grab(otel_span_ref_of(&span), &owner);
+    struct oteli_active_span *active = grab(otel_span_ref_of(&span));
     if (active == NULL)
         return;
     oteli_active_set_status(active, status, description);
-    let_go(otel_span_ref_of(&span), owner, active);
+    let_go(active);
 }
 
 void otel_span_update_name(otel_span span, const char *name)
 {
-    struct oteli_thread *owner;
-    struct oteli_active_span *active = grab(otel_span_ref_of(&span), &owner);
+    struct oteli_active_span *active = grab(otel_span_ref_of(&span));
     if (active == NULL)
         return;
     oteli_active_set_long_name(active, name != NULL ? name : "", name != NULL ? strlen(name) : 0);
-    let_go(otel_span_ref_of(&span), owner, active);
+    let_go(active);
 }

@@ -22,35 +22,6 @@
 #include "common/clock/clock.h"
 #include "common/clock/counter.h"
 
-/* Fill in a place for a span of any kind. */
-static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_active_span *active,
-                                  otel_tracer *tracer, const char *name, size_t name_length,
-                                  const otel_span *parent, const otel_span_options *options,
-                                  struct oteli_identity *made)
-{
-    const uint64_t parent_id = oteli_parent_id(parent);
-    oteli_span_identify(thread, parent, parent_id, made);
-    made->ref |= parent->opaque[3] & OTELI_REF_DEBUG; /* that of a lone decision, too */
-    struct oteli_sampling about = {(const uint8_t *)&made->trace_id, parent, name, name_length,
-                                   options};
-    const bool sampled = oteli_span_is_sampled(thread, parent, &about);
-    made->ref |= oteli_active_place_ref(active) | (sampled ? OTELI_SAMPLED_AND_RECORDING : 0);
-    oteli_span_set_shape(
-        active, oteli_span_epoch_under(thread, parent), name_length,
-        oteli_span_wire_flags_of(made->ref, parent_id != 0 ? parent->opaque[3] : 0),
-        OTEL_SPAN_KIND_INTERNAL + 1);
-    oteli_span_set_origin(active, tracer, parent_id);
-    oteli_active_no_attributes(active);
-    if (OTELI_UNLIKELY(oteli_span_is_special(thread, parent, options)))
-        oteli_span_inherit(thread, active, parent, options, made);
-    if (!sampled) {
-        oteli_span_count(thread->counts.unsampled, parent);
-        return;
-    }
-    oteli_span_count(thread->counts.recorded, parent);
-    oteli_span_fill_in(thread, active, name, name_length, options);
-}
-
 /* Without an SDK: the parent goes on as it is, so that propagation passes through. */
 static void start_nothing(otel_span *span, const otel_span_options *options)
 {
@@ -126,18 +97,7 @@ static void enter_nothing(otel_span *span, const otel_span_options *options)
     oteli_thread_leave_call(thread);
 }
 
-/* --- the long way: where the program decides about spans, or has processors --- */
-
-/* What make_ids says of a new trace; otherwise it stays as it is. */
-static void make_trace_id(struct oteli_thread *thread, struct oteli_identity *made)
-{
-    uint64_t trace_id[2];
-    if (!oteli_custom_trace_id(thread, trace_id))
-        return;
-    made->trace_id = oteli_half_load(trace_id);
-    if (!thread->program.ids_are_random)
-        made->ref &= ~OTELI_REF_RANDOM;
-}
+/* --- any way --- */
 
 /* A handle's bits by enum otel_sampling_decision. */
 static uint64_t bits_of(otel_sampling_decision decision)
@@ -147,81 +107,94 @@ static uint64_t bits_of(otel_sampling_decision decision)
     return decision == OTEL_SAMPLING_RECORD_ONLY ? OTEL_SPAN_IS_RECORDING_ : 0;
 }
 
-/* What the judge has said, and what follows from it. */
-static void open_with_result(struct oteli_thread *thread, struct oteli_active_span *active,
-                             const otel_span *parent, const struct oteli_sampling *about,
-                             const otel_sampling_result *result, struct oteli_identity *made)
+/* What the program says of a span, in the specification's order: the trace id, the sampler, the
+ * span id. */
+static OTELI_COLD void ask_program(struct oteli_thread *thread, const struct oteli_sampling *about,
+                                   const otel_context *context, struct oteli_identity *made,
+                                   otel_sampling_result *result)
 {
-    const otel_span_options *options = about->options;
-    oteli_span_inherit(thread, active, parent, options, made);
+    const otel_span *parent = about->parent;
+    uint64_t trace_id[2];
+    if (oteli_parent_id(parent) == 0 && thread->program.makes_ids &&
+        oteli_custom_id(thread, trace_id, NULL)) {
+        made->trace_id = oteli_half_load(trace_id);
+        if (!thread->program.ids_are_random)
+            made->ref &= ~OTELI_REF_RANDOM;
+    }
+    const struct oteli_sampling_question question = {
+        .about = *about,
+        .context = *context,
+        .parent_kind =
+            (uint8_t)(parent->opaque[2] != 0 ? oteli_span_kind_of_parent(parent->opaque[3])
+                                             : OTELI_PARENT_NONE),
+        .is_random = (made->ref & OTELI_REF_RANDOM) != 0};
+    oteli_custom_ask(thread, &question, result);
+    if (thread->program.makes_ids)
+        (void)oteli_custom_id(thread, NULL, &made->span_id);
+    made->ref |= bits_of(result->decision);
+}
+
+/* What follows for a place from what the program has said. */
+static OTELI_COLD void apply_result(struct oteli_thread *thread, struct oteli_active_span *active,
+                                    const otel_span *parent, const otel_sampling_result *result,
+                                    struct oteli_identity *made)
+{
     if (result->has_tracestate)
-        oteli_custom_tracestate(active, result, about->trace_id, &made->ref);
-    const bool is_sampled_too = (made->ref & OTELI_REF_SAMPLED) != 0;
-    if (!is_sampled_too)
-        active->traits.wire_flags &= ~(uint32_t)OTEL_TRACE_FLAG_SAMPLED;
-    oteli_span_count(is_sampled_too ? thread->counts.recorded : thread->counts.unsampled, parent);
-    if ((made->ref & OTEL_SPAN_IS_RECORDING_) == 0)
-        return;
-    if (!is_sampled_too)
-        oteli_span_count(thread->counts.record_only, parent);
-    if (!is_sampled_too || oteli_processing_is_wanted(thread))
+        oteli_custom_tracestate(active, result, (const uint8_t *)&made->trace_id, &made->ref);
+    const bool is_recording = (made->ref & OTEL_SPAN_IS_RECORDING_) != 0;
+    if (is_recording && oteli_processing_is_wanted(thread)) {
         active->traits.is_unusual = true;
-    if (!is_sampled_too)
-        active->traits.bits |= OTELI_RECORD_ONLY;
-    if (oteli_processing_is_wanted(thread))
         active->traits.bits |= OTELI_IS_PROCESSED;
-    oteli_span_fill_in(thread, active, about->name, about->name_length, options);
-    if (result->attribute_count != 0) {
-        oteli_active_set_many(active, &thread->limits, result->attributes, result->attribute_count);
-        oteli_span_warn(active);
+    }
+    if ((made->ref & OTELI_REF_SAMPLED) != 0)
+        return;
+    active->traits.wire_flags &= ~(uint32_t)OTEL_TRACE_FLAG_SAMPLED;
+    if (is_recording) {
+        active->traits.is_unusual = true;
+        active->traits.bits |= OTELI_RECORD_ONLY;
+        oteli_span_count(thread->counts.record_only, parent);
     }
 }
 
-/* open_any in the specification's order: the trace id, the sampler, the span id, the span. */
-static void open_custom(struct oteli_thread *thread, struct oteli_active_span *active,
-                        otel_tracer *tracer, const char *name, size_t name_length,
-                        const otel_span *parent, const otel_span_options *options,
-                        struct oteli_identity *made)
+/* Fill in a place for a span of any kind. `context`: what the program is shown where it is asked, or
+ * NULL. */
+static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_active_span *active,
+                                  otel_tracer *tracer, struct oteli_sampling *about,
+                                  const otel_context *context, struct oteli_identity *made)
 {
+    const otel_span *parent = about->parent;
+    const otel_span_options *options = about->options;
     const uint64_t parent_id = oteli_parent_id(parent);
-    const uint64_t parent_ref = parent->opaque[3];
-    oteli_span_identify(thread, parent, parent_id, made);
-    made->ref |= parent_ref & OTELI_REF_DEBUG; /* that of a lone decision, too */
-    if (parent_id == 0 && thread->program.makes_ids)
-        make_trace_id(thread, made);
-    const struct oteli_sampling_question question = {
-        .about = {(const uint8_t *)&made->trace_id, parent, name, name_length, options},
-        .context = oteli_custom_context(thread, parent, options),
-        .parent_kind = (uint8_t)(parent->opaque[2] != 0 ? oteli_span_kind_of_parent(parent_ref)
-                                                        : OTELI_PARENT_NONE),
-        .is_random = (made->ref & OTELI_REF_RANDOM) != 0};
     otel_sampling_result result;
-    oteli_custom_ask(thread, &question, &result);
-    if (thread->program.makes_ids)
-        (void)oteli_custom_span_id(thread, &made->span_id);
-    made->ref |= oteli_active_place_ref(active) | bits_of(result.decision);
-    oteli_span_set_shape(active, oteli_span_epoch_under(thread, parent), name_length,
-                         oteli_span_wire_flags_of(made->ref, parent_id != 0 ? parent_ref : 0),
-                         OTEL_SPAN_KIND_INTERNAL + 1);
+    oteli_span_identify(thread, parent, parent_id, made);
+    made->ref |= parent->opaque[3] & OTELI_REF_DEBUG; /* that of a lone decision, too */
+    about->trace_id = (const uint8_t *)&made->trace_id;
+    if (context != NULL)
+        ask_program(thread, about, context, made, &result);
+    else
+        made->ref |= oteli_span_is_sampled(thread, parent, about) ? OTELI_SAMPLED_AND_RECORDING : 0;
+    const bool is_recording = (made->ref & OTEL_SPAN_IS_RECORDING_) != 0;
+    const bool is_sampled = context == NULL ? is_recording : (made->ref & OTELI_REF_SAMPLED) != 0;
+    made->ref |= oteli_active_place_ref(active);
+    oteli_span_set_shape(
+        active, oteli_span_epoch_under(thread, parent), about->name_length,
+        oteli_span_wire_flags_of(made->ref, parent_id != 0 ? parent->opaque[3] : 0),
+        OTEL_SPAN_KIND_INTERNAL + 1);
     oteli_span_set_origin(active, tracer, parent_id);
     oteli_active_no_attributes(active);
-    open_with_result(thread, active, parent, &question.about, &result, made);
+    if (context != NULL || OTELI_UNLIKELY(oteli_span_is_special(thread, parent, options)))
+        oteli_span_inherit(thread, active, parent, options, made);
+    oteli_span_count(is_sampled ? thread->counts.recorded : thread->counts.unsampled, parent);
+    if (context != NULL)
+        apply_result(thread, active, parent, &result, made);
+    if (!is_recording)
+        return;
+    oteli_span_fill_in(thread, active, about->name, about->name_length, options);
+    if (context != NULL && result.attribute_count != 0) {
+        oteli_active_set_many(active, &thread->limits, result.attributes, result.attribute_count);
+        oteli_span_warn(active);
+    }
 }
-
-/* Open one in the way that this thread's spans go. */
-static OTELI_INLINE void open_either_way(struct oteli_thread *thread,
-                                         struct oteli_active_span *active, otel_tracer *tracer,
-                                         const char *name, size_t name_length,
-                                         const otel_span *parent, const otel_span_options *options,
-                                         bool has_callbacks, struct oteli_identity *made)
-{
-    if (OTELI_UNLIKELY(has_callbacks))
-        open_custom(thread, active, tracer, name, name_length, parent, options, made);
-    else
-        open_any(thread, active, tracer, name, name_length, parent, options, made);
-}
-
-/* --- any way --- */
 
 /* This thread's state, held, for a span of the SDK that runs now. NULL: there is no such span, and
  * `*span` is what the caller gets instead; where there is no SDK for it, or the program has not
@@ -257,44 +230,92 @@ static OTELI_INLINE struct oteli_thread *begin(otel_span *span, const otel_trace
     return NULL;
 }
 
-static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const char *name,
-                                     size_t name_length, const otel_span_options *options)
+/* A detached span is there, for others to find. */
+static OTELI_INLINE void publish(otel_span *span, struct oteli_thread *thread,
+                                 struct oteli_active_span *active,
+                                 const struct oteli_identity *made)
 {
-    struct oteli_thread *const thread = begin(span, tracer, options, enter_nothing);
+    oteli_span_store_identity(span, made);
+    if ((made->ref & OTEL_SPAN_IS_RECORDING_) != 0) {
+        active->generation = thread->generation;
+        oteli_detached_publish(active, span);
+    } else {
+        /* Nothing will ever be set or ended: the ids in the handle are the span. */
+        span->opaque[3] &= ~OTEL_SPAN_IS_OPEN_;
+        oteli_tracestate_release(oteli_ref_tracestate(span->opaque[3]));
+        oteli_detached_give(thread, active);
+    }
+}
+
+/* Start a span of any kind, which becomes current or is detached. */
+static OTELI_INLINE void start_span(otel_span *span, otel_tracer *tracer, const char *name,
+                                    size_t name_length, const otel_span_options *options,
+                                    bool is_entered)
+{
+    struct oteli_thread *const thread =
+        begin(span, tracer, options, is_entered ? enter_nothing : start_nothing);
     if (thread == NULL)
         return;
     const bool has_callbacks = thread->has_callbacks;
     otel_context context = {0};
-    const otel_context *put = context_to_put(thread, options);
-    if (!oteli_thread_has_room(thread, put != NULL ? 2 : 1)) {
-        refuse(span, thread, options);
-    } else {
+    const otel_context *put = is_entered ? context_to_put(thread, options) : NULL;
+    struct oteli_active_span *active = NULL;
+    if (!is_entered) {
+        active = oteli_detached_take(thread);
+    } else if (oteli_thread_has_room(thread, put != NULL ? 2 : 1)) {
         if (put != NULL)
             oteli_context_put(thread, put);
-        struct oteli_active_span *active = thread->top + 1;
+        active = thread->top + 1;
+    }
+    if (OTELI_UNLIKELY(active == NULL)) {
+        refuse(span, thread, options);
+    } else {
         struct oteli_identity made;
-        const otel_span *parent = oteli_span_parent_of(thread, options, true);
-        if (OTELI_UNLIKELY(has_callbacks))
+        const otel_span *parent = oteli_span_parent_of(thread, options, is_entered);
+        struct oteli_sampling about = {NULL, parent, name, name_length, options};
+        if (OTELI_UNLIKELY(has_callbacks)) {
             context = oteli_custom_context(thread, parent, options);
-        open_either_way(thread, active, tracer, name, name_length, parent, options, has_callbacks,
-                        &made);
-        oteli_span_store_identity(span, &made);
-        oteli_span_store_identity(&active->self, &made);
-        active->traits.is_unusual |= put != NULL; /* its end takes the context away */
-        oteli_thread_push(thread, active);
+            open_any(thread, active, tracer, &about, &context, &made);
+        } else {
+            open_any(thread, active, tracer, &about, NULL, &made);
+        }
+        if (is_entered) {
+            oteli_span_store_identity(span, &made);
+            oteli_span_store_identity(&active->self, &made);
+            active->traits.is_unusual |= put != NULL; /* its end takes the context away */
+            oteli_thread_push(thread, active);
+        } else {
+            publish(span, thread, active, &made);
+        }
     }
     oteli_thread_leave_call(thread);
     if (OTELI_UNLIKELY(has_callbacks))
         oteli_processing_start(span, &context);
 }
 
+static OTELI_NOINLINE void enter_any(otel_span *span, otel_tracer *tracer, const char *name,
+                                     size_t name_length, const otel_span_options *options)
+{
+    start_span(span, tracer, name, name_length, options, true);
+}
+
+static OTELI_NOINLINE void start_any(otel_span *span, otel_tracer *tracer, const char *name,
+                                     size_t name_length, const otel_span_options *options)
+{
+    start_span(span, tracer, name, name_length, options, false);
+}
+
+typedef void start_function(otel_span *span, otel_tracer *tracer, const char *name,
+                            size_t name_length, const otel_span_options *options);
+
 /* The context has attributes for it: as if the options had them. */
-static OTELI_COLD void enter_scoped(otel_span *span, otel_tracer *tracer, const char *name,
-                                    size_t name_length, const otel_span_options *options)
+static OTELI_COLD void start_scoped(start_function *start, otel_span *span, otel_tracer *tracer,
+                                    const char *name, size_t name_length,
+                                    const otel_span_options *options)
 {
     struct oteli_scoped scoped;
     oteli_scoped_begin(&scoped, oteli_self->values, options);
-    enter_any(span, tracer, name, name_length, &scoped.options);
+    start(span, tracer, name, name_length, &scoped.options);
     oteli_scoped_end(&scoped);
 }
 
@@ -302,10 +323,21 @@ static OTELI_NOINLINE void enter_slow(otel_span *span, otel_tracer *tracer, cons
                                       size_t name_length, const otel_span_options *options)
 {
     if (OTELI_UNLIKELY(oteli_scoped_applies(oteli_self, options)))
-        enter_scoped(span, tracer, name, name_length, options);
+        start_scoped(enter_any, span, tracer, name, name_length, options);
     else
         enter_any(span, tracer, name, name_length, options);
 }
+
+static OTELI_NOINLINE void start_slow(otel_span *span, otel_tracer *tracer, const char *name,
+                                      size_t name_length, const otel_span_options *options)
+{
+    if (OTELI_UNLIKELY(oteli_scoped_applies(oteli_self, options)))
+        start_scoped(start_any, span, tracer, name, name_length, options);
+    else
+        start_any(span, tracer, name, name_length, options);
+}
+
+/* --- the fast way --- */
 
 /* What the sampler says to a child of this parent; where that is remote, or has something to hand
  * on that must be looked up, something that is not simple. */
@@ -533,67 +565,6 @@ OTELI_HOT void otel_span_enter_into(otel_span *span, otel_tracer *tracer, const 
         enter_fast(span, tracer, name, name_length, NULL, OTEL_SPAN_KIND_INTERNAL + 1);
     else
         enter_with(span, tracer, name, name_length, options);
-}
-
-/* A detached span is there, for others to find. */
-static OTELI_INLINE void publish(otel_span *span, struct oteli_thread *thread,
-                                 struct oteli_active_span *active,
-                                 const struct oteli_identity *made)
-{
-    oteli_span_store_identity(span, made);
-    if ((made->ref & OTEL_SPAN_IS_RECORDING_) != 0) {
-        active->generation = thread->generation;
-        oteli_detached_publish(active, span);
-    } else {
-        /* Nothing will ever be set or ended: the ids in the handle are the span. */
-        span->opaque[3] &= ~OTEL_SPAN_IS_OPEN_;
-        oteli_tracestate_release(oteli_ref_tracestate(span->opaque[3]));
-        oteli_detached_give(thread, active);
-    }
-}
-
-static OTELI_NOINLINE void start_any(otel_span *span, otel_tracer *tracer, const char *name,
-                                     size_t name_length, const otel_span_options *options)
-{
-    struct oteli_thread *const thread = begin(span, tracer, options, start_nothing);
-    if (thread == NULL)
-        return;
-    const bool has_callbacks = thread->has_callbacks;
-    otel_context context = {0};
-    struct oteli_active_span *active = oteli_detached_take(thread);
-    if (OTELI_LIKELY(active != NULL)) {
-        struct oteli_identity made;
-        const otel_span *parent = oteli_span_parent_of(thread, options, false);
-        if (OTELI_UNLIKELY(has_callbacks))
-            context = oteli_custom_context(thread, parent, options);
-        open_either_way(thread, active, tracer, name, name_length, parent, options, has_callbacks,
-                        &made);
-        publish(span, thread, active, &made);
-    } else {
-        refuse(span, thread, options);
-    }
-    oteli_thread_leave_call(thread);
-    if (OTELI_UNLIKELY(has_callbacks))
-        oteli_processing_start(span, &context);
-}
-
-/* The context has attributes for it: as if the options had them. */
-static OTELI_COLD void start_scoped(otel_span *span, otel_tracer *tracer, const char *name,
-                                    size_t name_length, const otel_span_options *options)
-{
-    struct oteli_scoped scoped;
-    oteli_scoped_begin(&scoped, oteli_self->values, options);
-    start_any(span, tracer, name, name_length, &scoped.options);
-    oteli_scoped_end(&scoped);
-}
-
-static OTELI_NOINLINE void start_slow(otel_span *span, otel_tracer *tracer, const char *name,
-                                      size_t name_length, const otel_span_options *options)
-{
-    if (OTELI_UNLIKELY(oteli_scoped_applies(oteli_self, options)))
-        start_scoped(span, tracer, name, name_length, options);
-    else
-        start_any(span, tracer, name, name_length, options);
 }
 
 /* A child of the current span, or a root, without options, while the record of an ended span

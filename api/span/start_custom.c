@@ -18,35 +18,21 @@ otel_context oteli_custom_context(const struct oteli_thread *thread, const otel_
     return context;
 }
 
-/* One of the two, into zeros. */
-static bool has_made(struct oteli_thread *thread, uint64_t *trace_id, uint64_t *span_id)
+bool oteli_custom_id(struct oteli_thread *thread, uint64_t *trace_id, uint64_t *span_id)
 {
     const struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
     const bool is_there = sdk != NULL && sdk->generation == thread->generation;
-    bool is_made = false;
-    for (unsigned tries = 0; is_there && tries < 2 && !is_made; tries++) {
-        sdk->make_ids(sdk, (uint8_t *)trace_id, (uint8_t *)span_id);
-        is_made = trace_id != NULL ? (trace_id[0] | trace_id[1]) != 0 : *span_id != 0;
-    }
-    oteli_sdk_return(thread);
-    return is_made;
-}
-
-bool oteli_custom_trace_id(struct oteli_thread *thread, uint64_t trace_id[2])
-{
     uint64_t made[2] = {0, 0};
-    if (!has_made(thread, made, NULL))
+    for (unsigned tries = 0; is_there && tries < 2 && (made[0] | made[1]) == 0; tries++)
+        sdk->make_ids(sdk, trace_id != NULL ? (uint8_t *)made : NULL,
+                      span_id != NULL ? (uint8_t *)made : NULL);
+    oteli_sdk_return(thread);
+    if ((made[0] | made[1]) == 0)
         return false;
-    memcpy(trace_id, made, sizeof made);
-    return true;
-}
-
-bool oteli_custom_span_id(struct oteli_thread *thread, uint64_t *span_id)
-{
-    uint64_t made = 0;
-    if (!has_made(thread, NULL, &made))
-        return false;
-    *span_id = made;
+    if (trace_id != NULL)
+        memcpy(trace_id, made, sizeof made);
+    else
+        *span_id = made[0];
     return true;
 }
 

@@ -14,9 +14,9 @@
 otel_context oteli_custom_context(const struct oteli_thread *thread, const otel_span *parent,
                                   const otel_span_options *options);
 
-/* An id, asked for twice at most. False: it was zero both times, and nothing is changed. */
-bool oteli_custom_trace_id(struct oteli_thread *thread, uint64_t trace_id[2]);
-bool oteli_custom_span_id(struct oteli_thread *thread, uint64_t *span_id);
+/* One of the two ids, the other being NULL, asked for twice at most. False: it was zero both times,
+ * and nothing is changed. */
+bool oteli_custom_id(struct oteli_thread *thread, uint64_t *trace_id, uint64_t *span_id);
 
 /* The sampler's answer; DROP without an SDK. */
 void oteli_custom_ask(struct oteli_thread *thread, const struct oteli_sampling_question *question,

@@ -76,6 +76,21 @@ static inline void oteli_detached_unlock(struct oteli_active_span *active)
     oteli_store_release_32(&((struct oteli_detached *)(void *)active)->lock, 0);
 }
 
+/* The span of a handle that is open on this thread's stack, or in the pool, and then locked until
+ * oteli_open_release; NULL: it is not open. */
+static inline struct oteli_active_span *oteli_open_find(const struct oteli_thread *thread,
+                                                        otel_span_ref span)
+{
+    struct oteli_active_span *active = oteli_thread_find(thread, span);
+    return active != NULL ? active : oteli_detached_lock(span);
+}
+
+static inline void oteli_open_release(struct oteli_active_span *active)
+{
+    if (active != NULL && oteli_ref_place(active->usual_ref) == OTELI_PLACE_DETACHED)
+        oteli_detached_unlock(active);
+}
+
 /* Give a record back; its span id must be 0 by now, and its lock free. */
 void oteli_detached_give(struct oteli_thread *thread, struct oteli_active_span *active);
 
