@@ -97,16 +97,11 @@ struct made {
 };
 static struct made *all_made;
 
-static bool is_equal(const otel_composite_propagator *composite,
-                     const otel_propagator *const *parts, size_t count)
-{
-    return composite->count == count && memcmp(composite->parts, parts, count * sizeof *parts) == 0;
-}
-
 static const otel_propagator *composed(const otel_propagator *const *parts, size_t count)
 {
     for (const struct made *at = all_made; at != NULL; at = at->next)
-        if (is_equal(&at->composite, parts, count))
+        if (at->composite.count == count &&
+            memcmp(at->composite.parts, parts, count * sizeof *parts) == 0)
             return &at->composite.propagator;
     struct made *made = malloc(sizeof *made);
     if (made == NULL)

@@ -90,52 +90,40 @@ otel_context otel_extract_environment(const otel_context *context)
 struct additions {
     char *data;
     size_t length;
-    size_t capacity;
     size_t count;
     bool has_failed;
 };
-
-/* Of a name that is set twice, the last value counts. */
-static void remove_addition(struct additions *additions, const char *header)
-{
-    for (size_t at = 0; at < additions->length;) {
-        char *text = additions->data + at;
-        const size_t size = strlen(text) + 1;
-        if (value_of(text, header) != NULL) {
-            memmove(text, text + size, additions->length - at - size);
-            additions->length -= size;
-            additions->count--;
-        } else {
-            at += size;
-        }
-    }
-}
 
 static void add(void *carrier, const char *name, const char *value, size_t length)
 {
     struct additions *additions = carrier;
     const size_t name_length = normalized_length(name);
-    const size_t size = name_length + 1 + length + 1;
-    remove_addition(additions, name);
-    while (!additions->has_failed && additions->capacity - additions->length < size) {
-        const size_t capacity = 2 * additions->capacity + size;
-        char *data = realloc(additions->data, capacity);
-        additions->has_failed = data == NULL;
-        if (data != NULL) {
-            additions->data = data;
-            additions->capacity = capacity;
-        }
-    }
-    if (additions->has_failed)
+    char *data = realloc(additions->data, additions->length + name_length + 1 + length + 1);
+    if (data == NULL) {
+        additions->has_failed = true;
         return;
-    char *at = additions->data + additions->length;
+    }
+    additions->data = data;
+    char *at = data + additions->length;
     for (size_t i = 0; i < name_length; i++)
         *at++ = normalized(name, i);
     *at++ = '=';
     memcpy(at, value, length);
     at[length] = '\0';
-    additions->length += size;
+    additions->length = (size_t)(at - data) + length + 1;
     additions->count++;
+}
+
+/* Whether the propagator has set this variable, at `from` or behind it. */
+static bool is_set(const struct additions *additions, const char *variable, size_t from)
+{
+    const char *end = strchr(variable, '=');
+    const size_t name = end != NULL ? (size_t)(end - variable) + 1 : 0;
+    for (size_t at = from; at < additions->length && name != 0;
+         at += strlen(additions->data + at) + 1)
+        if (strncmp(additions->data + at, variable, name) == 0)
+            return true;
+    return false;
 }
 
 /* Whether a variable of the parent's gives way to what the propagator has set, or did not set
@@ -146,14 +134,16 @@ static bool gives_way(const char *variable, const struct additions *additions)
     for (; *fields != NULL; fields++)
         if (value_of(variable, *fields) != NULL)
             return true;
-    const char *end = strchr(variable, '=');
-    const size_t name = end != NULL ? (size_t)(end - variable) + 1 : 0;
-    for (size_t at = 0; at < additions->length && name != 0;) {
-        if (strncmp(additions->data + at, variable, name) == 0)
-            return true;
-        at += strlen(additions->data + at) + 1;
-    }
-    return false;
+    return is_set(additions, variable, 0);
+}
+
+/* Add a variable to a block, of which `*text` is the end. */
+static char **put(char **pointer, char **text, const char *variable)
+{
+    const size_t size = strlen(variable) + 1;
+    *pointer = memcpy(*text, variable, size);
+    *text += size;
+    return pointer + 1;
 }
 
 /* One block: the pointers, and behind them the texts. */
@@ -161,27 +151,24 @@ static char **join(const char *const *environment, const struct additions *addit
 {
     size_t count = additions->count + 1;
     size_t bytes = additions->length;
-    for (const char *const *at = environment; *at != NULL; at++)
-        if (!gives_way(*at, additions)) {
-            bytes += strlen(*at) + 1;
-            count++;
-        }
+    for (const char *const *at = environment; *at != NULL; at++) {
+        bytes += strlen(*at) + 1;
+        count++;
+    }
     char **const block = malloc(count * sizeof *block + bytes);
     if (block == NULL)
         return NULL;
     char **pointer = block;
     char *text = (char *)(block + count);
     for (const char *const *at = environment; *at != NULL; at++)
-        if (!gives_way(*at, additions)) {
-            const size_t size = strlen(*at) + 1;
-            *pointer++ = memcpy(text, *at, size);
-            text += size;
-        }
-    if (additions->length != 0)
-        memcpy(text, additions->data, additions->length);
-    for (size_t i = 0; i < additions->count; i++) {
-        *pointer++ = text;
-        text += strlen(text) + 1;
+        if (!gives_way(*at, additions))
+            pointer = put(pointer, &text, *at);
+    for (size_t at = 0; at < additions->length;) {
+        const char *variable = additions->data + at;
+        at += strlen(variable) + 1;
+        if (!is_set(additions, variable,
+                    at)) /* of a name that is set twice the last value counts */
+            pointer = put(pointer, &text, variable);
     }
     *pointer = NULL;
     return block;
