@@ -118,3 +118,14 @@ void oteli_keys_free(struct oteli_keys *keys)
     free(keys->last);
     keys->last = NULL;
 }
+
+bool oteli_key_is_overwritten(const struct oteli_keys *keys, const otel_attribute *entries,
+                              size_t count, size_t index)
+{
+    if (keys->last != NULL)
+        return keys->last[index] == OTELI_KEYS_LEFT_OUT;
+    for (size_t i = index + 1; i < count; i++)
+        if (oteli_key_is_same(key_at(entries, i), key_at(entries, index)))
+            return true;
+    return false;
+}

@@ -40,6 +40,10 @@ static inline void oteli_keys_fini(struct oteli_keys *keys)
         oteli_keys_free(keys);
 }
 
+/* Whether a later entry of a map has the key of this one; `keys` is its index, if it is long. */
+bool oteli_key_is_overwritten(const struct oteli_keys *keys, const otel_attribute *entries,
+                              size_t count, size_t index);
+
 /* Whether two keys are the same as they will be written. */
 bool oteli_key_is_same(const char *a, const char *b);
 

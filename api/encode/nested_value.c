@@ -88,18 +88,6 @@ static void finish_element(struct walk *walk, size_t behind)
     wrap(walk, ELEMENTS, behind);
 }
 
-static bool is_overwritten(const struct level *level, size_t index)
-{
-    const otel_value *map = level->of;
-    const char *key = key_of(map, index);
-    if (level->keys.last != NULL)
-        return level->keys.last[index] == OTELI_KEYS_LEFT_OUT;
-    for (size_t i = index + 1; i < map->length; i++)
-        if (oteli_key_is_same(key_of(map, i), key))
-            return true;
-    return false;
-}
-
 /* The next element, or what it is replaced by; NULL: it is left out. */
 static const otel_value *next_element(struct walk *walk)
 {
@@ -108,7 +96,7 @@ static const otel_value *next_element(struct walk *walk)
     const size_t index = --level->left;
     const otel_value *element;
     if (level->of->type == OTEL_VALUE_MAP) {
-        if (is_overwritten(level, index))
+        if (oteli_key_is_overwritten(&level->keys, level->of->as.entries, level->of->length, index))
             return NULL;
         element = &level->of->as.entries[index].value;
     } else {

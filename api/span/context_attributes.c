@@ -12,6 +12,7 @@
 
 enum {
     MOST = 1024, /* that one span gets from its context */
+    LISTED = 64, /* that are looked at without an allocation */
     FEW = sizeof((struct oteli_scoped){0}).few / sizeof(otel_attribute)
 };
 
@@ -32,108 +33,56 @@ static const otel_context_attributes *place_of(const otel_context_value *values)
     return values != NULL ? values->value : NULL;
 }
 
-static bool has_key(const otel_attribute *attributes, size_t count, const char *key)
-{
-    for (size_t i = 0; i < count; i++)
-        if (attributes[i].key != NULL && strcmp(attributes[i].key, key) == 0)
-            return true;
-    return false;
-}
-
-/* Whether a newer place has this key, or the same one once more behind `at`. */
-static bool is_hidden(const otel_context_value *values, const otel_context_attributes *place,
-                      size_t at)
-{
-    const char *key = place->attributes[at].key;
-    const otel_context_attributes *newer = place_of(values);
-    for (; newer != place; newer = place_of(newer->value.next))
-        if (has_key(newer->attributes, newer->count, key))
-            return true;
-    return has_key(place->attributes + at + 1, place->count - at - 1, key);
-}
-
-static size_t count_all(const otel_context_value *values)
-{
-    size_t count = 0;
-    const otel_context_attributes *place = place_of(values);
-    for (; place != NULL; place = place_of(place->value.next))
-        count += place->count;
-    return count;
-}
-
 static void copy(otel_attribute *to, const otel_attribute *from, size_t count)
 {
     if (count != 0)
         memcpy(to, from, count * sizeof *to);
 }
 
-/* All that collect has to choose from, such that the last with a key is the one that counts: from
- * the oldest place to `own`. */
-static otel_attribute *list_all(const otel_context_value *values, const otel_attribute *own,
-                                size_t own_count, size_t count)
+/* List the attributes of all places, from the oldest to the newest, and `own` behind them: the last
+ * with a key is the one that counts. */
+static void list_all(otel_attribute *list, size_t count, const otel_context_value *values,
+                     const otel_attribute *own, size_t own_count)
 {
-    otel_attribute *list = oteli_calloc(count, sizeof *list);
-    if (list == NULL)
-        return NULL;
-    size_t begin = count - own_count;
-    copy(list + begin, own, own_count);
+    copy(list + count, own, own_count);
     const otel_context_attributes *place = place_of(values);
     for (; place != NULL; place = place_of(place->value.next)) {
-        begin -= place->count;
-        copy(list + begin, place->attributes, place->count);
+        count -= place->count;
+        copy(list + count, place->attributes, place->count);
     }
-    return list;
 }
 
-/* The same as collect, by an index of the keys. false: there is no memory for it. */
-OTELI_COLD static bool collect_many(const otel_context_value *values, const otel_attribute *own,
-                                    size_t own_count, otel_attribute *to, size_t size,
-                                    size_t *count)
+/* Write those of a context whose keys `own` has not, at most `size`, the newest places first.
+ * Returns how many there are; 0 without memory for a list of many. */
+static size_t collect(const otel_context_value *values, const otel_attribute *own, size_t own_count,
+                      otel_attribute *to, size_t size)
 {
-    size_t end = count_all(values);
-    if (end == 0)
-        return false;
-    struct oteli_keys keys = {NULL};
-    otel_attribute *list = list_all(values, own, own_count, end + own_count);
-    if (list != NULL)
-        oteli_keys_make(&keys, list, end + own_count, true);
-    const bool is_made = keys.last != NULL;
+    otel_attribute few[LISTED];
+    size_t end = 0;
     const otel_context_attributes *place = place_of(values);
-    for (; is_made && place != NULL; place = place_of(place->value.next)) {
+    for (; place != NULL; place = place_of(place->value.next))
+        end += place->count;
+    const size_t listed = end + own_count;
+    otel_attribute *list = listed <= LISTED ? few : oteli_calloc(listed, sizeof *list);
+    if (list == NULL)
+        return 0;
+    struct oteli_keys keys;
+    list_all(list, end, values, own, own_count);
+    oteli_keys_init(&keys, list, listed, true);
+    size_t count = 0;
+    for (place = place_of(values); place != NULL; place = place_of(place->value.next)) {
         for (size_t i = end - place->count; i < end; i++) {
-            if (list[i].key == NULL || keys.last[i] == OTELI_KEYS_LEFT_OUT)
+            if (list[i].key == NULL || oteli_key_is_overwritten(&keys, list, listed, i))
                 continue;
-            if (*count < size)
-                to[*count] = list[i];
-            ++*count;
+            if (count < size)
+                to[count] = list[i];
+            count++;
         }
         end -= place->count;
     }
     oteli_keys_fini(&keys);
-    free(list);
-    return is_made;
-}
-
-/* Write those of a context whose keys `own` has not, at most `size`. Returns how many. */
-static size_t collect(const otel_context_value *values, const otel_attribute *own, size_t own_count,
-                      otel_attribute *to, size_t size)
-{
-    size_t count = 0;
-    if (OTELI_UNLIKELY(count_all(values) >= OTELI_KEYS_MANY) &&
-        collect_many(values, own, own_count, to, size, &count))
-        return count;
-    const otel_context_attributes *place = place_of(values);
-    for (; place != NULL; place = place_of(place->value.next)) {
-        for (size_t i = 0; i < place->count; i++) {
-            const otel_attribute *attribute = &place->attributes[i];
-            if (attribute->key == NULL || has_key(own, own_count, attribute->key) ||
-                is_hidden(values, place, i))
-                continue;
-            if (count < size)
-                to[count] = *attribute;
-            count++;
-        }
-    }
+    if (list != few)
+        free(list);
     return count;
 }
 
