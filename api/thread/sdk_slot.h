@@ -190,11 +190,9 @@ void oteli_sdk_put(struct oteli_sdk *sdk);
 void oteli_sdk_forget(void);
 
 /* After it was uninstalled: wait until each thread has been outside of its functions. False:
- * not before the deadline, or this thread is inside itself. */
+ * not before the deadline, which may be 0, or this thread is inside itself. An SDK cannot be freed
+ * earlier. */
 OTELI_INTERNAL_API bool oteli_sdk_wait_until_left(uint64_t deadline_ns);
-
-/* Whether a thread is inside a function of this SDK (or may be): then it cannot be freed. */
-OTELI_INTERNAL_API bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk);
 
 /* Whether this SDK's worker is marked as asleep. */
 OTELI_INTERNAL_API bool oteli_sdk_is_asleep(const struct oteli_sdk *sdk);

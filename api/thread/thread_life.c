@@ -208,7 +208,6 @@ static void adopt_sdk(struct oteli_thread *thread, struct oteli_sdk *sdk)
     oteli_thread_scope(thread, thread->is_scoped);
     thread->limits = sdk->limits;
     thread->program = sdk->program;
-    thread->has_callbacks = sdk->program.has_callbacks;
     oteli_store_release_64(&thread->generation, sdk->generation); /* statistics, drain */
 }
 
@@ -269,13 +268,4 @@ bool oteli_sdk_wait_until_left(uint64_t deadline_ns)
             nanosleep(&pause, NULL);
         }
     return true;
-}
-
-bool oteli_sdk_is_borrowed(const struct oteli_sdk *sdk)
-{
-    (void)sdk;
-    for (struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next)
-        if (oteli_load_acquire_32(&at->in_sdk) != 0)
-            return true;
-    return false;
 }

@@ -99,8 +99,7 @@ struct oteli_thread {
 
     uint64_t quota_end; /* when as many have ended, another quota is asked for */
     uint8_t decide[OTELI_PARENT_KINDS];
-    bool has_callbacks; /* program.has_callbacks */
-    bool is_scoped;     /* the current context has attributes for spans */
+    bool is_scoped; /* the current context has attributes for spans */
     struct oteli_limits limits;
     struct oteli_thread_counts counts; /* read by any thread */
 
@@ -133,7 +132,7 @@ struct oteli_thread {
 
     /* of the list */
     _Alignas(OTELI_CACHELINE) uint32_t in_use; /* exchanged by the thread that takes it */
-    uint32_t in_sdk;                           /* how often: oteli_sdk_is_borrowed */
+    uint32_t in_sdk;                           /* how often: oteli_sdk_borrow */
     struct oteli_thread *next;                 /* constant once in the list */
 };
 

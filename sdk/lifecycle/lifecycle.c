@@ -108,7 +108,7 @@ static struct oteli_engine *bury(void)
     struct oteli_engine **at = &graves;
     while (*at != NULL) {
         struct oteli_engine *grave = *at;
-        if (!worker_has_left(grave) || grave->users != 0 || oteli_sdk_is_borrowed(&grave->sdk)) {
+        if (!worker_has_left(grave) || grave->users != 0 || !oteli_sdk_wait_until_left(0)) {
             at = &grave->next_grave;
             continue;
         }
@@ -302,7 +302,7 @@ struct oteli_engine *oteli_lifecycle_use(bool stop, otel_status *status)
 static void close_descriptors(struct oteli_engine *stopped)
 {
     if (stopped->users == 0 && oteli_load_acquire_32(&stopped->done) != 0 &&
-        !stopped->event_fds.is_chosen && !oteli_sdk_is_borrowed(&stopped->sdk))
+        !stopped->event_fds.is_chosen && oteli_sdk_wait_until_left(0))
         oteli_event_fds_close(&stopped->event_fds);
 }
 

@@ -204,8 +204,8 @@ static void on_stop(struct oteli_engine *engine)
 static void wait_for_borrowers(const struct oteli_engine *engine)
 {
     const uint64_t deadline_ns = stop_deadline(engine);
-    for (unsigned turn = 0;
-         oteli_sdk_is_borrowed(&engine->sdk) && oteli_monotonic_ns() < deadline_ns; turn++)
+    for (unsigned turn = 0; !oteli_sdk_wait_until_left(0) && oteli_monotonic_ns() < deadline_ns;
+         turn++)
         oteli_spin_wait(turn);
 }
 

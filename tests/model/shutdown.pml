@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shutdown.pml - the SDK goes away under threads that trace.
  *
- * Twin of: oteli_sdk_borrow, _return, _uninstall and _is_borrowed (api/thread/thread_state.c,
- * thread_life.c), the fast end of otel_span_end_n (api/span/end.c) and pass (api/thread/line_writer.c), wait_for_borrowers, on_stop and
- * oteli_worker_finish (sdk/worker/worker.c), otel_shutdown, stop_worker, flush_worker, bury and
- * worker_has_left (sdk/lifecycle/lifecycle.c), oteli_drain_leftover and oteli_drain_fini
- * (sdk/engine/drain.c).
+ * Twin of: oteli_sdk_borrow, _return, _uninstall and _wait_until_left (api/thread/thread_state.c,
+ * sdk_slot.c, thread_life.c), the fast end of otel_span_end_n (api/span/end.c) and pass
+ * (api/thread/line_writer.c), wait_for_borrowers, on_stop and oteli_worker_finish
+ * (sdk/worker/worker.c), otel_shutdown, stop_worker, flush_worker, bury and worker_has_left
+ * (sdk/lifecycle/lifecycle.c), oteli_drain_leftover and oteli_drain_fini (sdk/engine/drain.c).
  *
  * Abstracted: a thread's line and the ring are numbers of spans (drain.pml); the worker is
  * awake (bell.pml); nobody has a deadline, and no exporter hangs. One flush is under way at any
