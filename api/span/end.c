@@ -29,30 +29,6 @@ static inline uint64_t time_of_end(uint64_t end_ns)
     return end_ns == 0 ? oteli_ticks() | OTELI_TICKS_BIT : end_ns & ~OTELI_TICKS_BIT;
 }
 
-static void end_local(otel_span_ref span, uint64_t end_ns)
-{
-    struct oteli_thread *thread = oteli_self;
-    if (!oteli_thread_enter_call(thread))
-        return;
-    struct oteli_active_span *active = oteli_thread_find(thread, span);
-    if (active == NULL) {
-        oteli_thread_leave_call(thread);
-        return;
-    }
-    const uint64_t end = time_of_end(end_ns);
-    if (OTELI_UNLIKELY(oteli_processing_knows(active))) {
-        active = oteli_processing_end(thread, active, span, end);
-        if (active == NULL)
-            return;
-    }
-    if (oteli_active_records(active))
-        append(thread, active, end);
-    else
-        oteli_hold_abandon(thread, active); /* its SDK is gone */
-    oteli_thread_leave(thread, active);
-    oteli_thread_leave_call(thread);
-}
-
 /* Whether the end of a detached span may call the program, to export or to ask whether a trace is
  * kept, which takes its time. */
 static inline bool calls_program(const struct oteli_thread *thread,
@@ -72,68 +48,63 @@ static OTELI_COLD void append_aside(struct oteli_thread *thread, struct oteli_ac
         oteli_detached_put_back(active, &ending);
 }
 
-/* The state is held, and let go. */
-static OTELI_NOINLINE void end_detached(otel_span_ref span, uint64_t end_ns,
-                                        struct oteli_thread *thread)
+/* A detached span has ended: its record is free for another one. */
+static inline void free_record(struct oteli_thread *thread, struct oteli_active_span *active)
 {
-    const uint64_t end = time_of_end(end_ns);
-    struct oteli_active_span *active = oteli_detached_try_lock(span);
-    if (OTELI_UNLIKELY(active == NULL))
-        active = oteli_detached_lock(span);
-    if (OTELI_LIKELY(active != NULL)) {
-        if (OTELI_UNLIKELY(active->generation != thread->generation))
-            oteli_thread_for_end(active->generation);
-        if (OTELI_UNLIKELY(oteli_processing_knows(active))) {
-            active = oteli_processing_end(thread, active, span, end);
-            if (active == NULL)
-                return;
-        }
-        if (OTELI_UNLIKELY(active->generation != thread->generation))
-            oteli_hold_abandon(thread, active);
-        else if (OTELI_UNLIKELY(calls_program(thread, active)))
-            append_aside(thread, active, span, end);
-        else
-            append(thread, active, end);
-        if (OTELI_UNLIKELY(active->traits.is_unusual))
-            oteli_active_lighten(active);
-        oteli_store_relaxed_64(&active->self.opaque[2], 0);
-        oteli_detached_unlock(active);
-        oteli_detached_give(thread, active);
-    }
-    oteli_thread_leave_call(thread);
-    oteli_wake();
+    if (OTELI_UNLIKELY(active->traits.is_unusual))
+        oteli_active_lighten(active);
+    oteli_store_relaxed_64(&active->self.opaque[2], 0);
+    oteli_detached_unlock(active);
+    oteli_detached_give(thread, active);
 }
 
-static void end_detached_slow(otel_span_ref span, uint64_t end_ns)
+/* End any span. The state is held, and let go. */
+static OTELI_NOINLINE void end_any(otel_span_ref span, uint64_t end_ns, struct oteli_thread *thread)
 {
-    struct oteli_thread *thread = oteli_thread_own();
-    if (thread != NULL && oteli_thread_enter_call(thread))
-        end_detached(span, end_ns, thread);
+    const bool is_detached = oteli_ref_place(span.place) == OTELI_PLACE_DETACHED;
+    const uint64_t end = time_of_end(end_ns);
+    struct oteli_active_span *active =
+        is_detached ? oteli_detached_try_lock(span) : oteli_thread_find(thread, span);
+    if (OTELI_UNLIKELY(active == NULL) && is_detached)
+        active = oteli_detached_lock(span);
+    if (OTELI_UNLIKELY(active == NULL)) {
+        oteli_thread_leave_call(thread);
+        return;
+    }
+    if (is_detached && OTELI_UNLIKELY(active->generation != thread->generation))
+        oteli_thread_for_end(active->generation);
+    if (OTELI_UNLIKELY(oteli_processing_knows(active))) {
+        active = oteli_processing_end(thread, active, span, end);
+        if (active == NULL)
+            return;
+    }
+    const bool is_of_sdk =
+        is_detached ? active->generation == thread->generation : oteli_active_records(active);
+    if (OTELI_UNLIKELY(!is_of_sdk))
+        oteli_hold_abandon(thread, active); /* its SDK is gone */
+    else if (is_detached && OTELI_UNLIKELY(calls_program(thread, active)))
+        append_aside(thread, active, span, end);
+    else
+        append(thread, active, end);
+    if (is_detached)
+        free_record(thread, active);
+    else
+        oteli_thread_leave(thread, active);
+    oteli_thread_leave_call(thread);
+    if ((span.place & OTEL_SPAN_IS_RECORDING_) != 0)
+        oteli_wake(); /* for a span that records nothing there is nothing to do */
 }
 
 static OTELI_NOINLINE void end_slow(otel_span_ref span, uint64_t end_ns)
 {
-    const enum oteli_span_place place = oteli_ref_place(span.place);
     oteli_notice_fork();
-    if (place == OTELI_PLACE_LOCAL) {
-        end_local(span, end_ns);
-        if ((span.place & OTEL_SPAN_IS_RECORDING_) != 0)
-            oteli_wake(); /* for a span that records nothing there is nothing to do */
-    } else if (place == OTELI_PLACE_DETACHED) {
-        end_detached_slow(span, end_ns);
-    }
-}
-
-/* The same where the fast way has the state held, and finds that it cannot go on. */
-static OTELI_NOINLINE void end_while_busy(otel_span_ref span, uint64_t end_ns,
-                                          struct oteli_thread *thread)
-{
-    if (oteli_ref_place(span.place) == OTELI_PLACE_DETACHED) {
-        end_detached(span, end_ns, thread);
+    if (oteli_ref_place(span.place) == OTELI_PLACE_NOWHERE)
         return;
-    }
-    oteli_thread_leave_call(thread);
-    end_slow(span, end_ns);
+    struct oteli_thread *thread = oteli_self;
+    if (oteli_ref_place(span.place) == OTELI_PLACE_DETACHED)
+        thread = oteli_thread_own();
+    if (thread != NULL && oteli_thread_enter_call(thread))
+        end_any(span, end_ns, thread);
 }
 
 /* The fast way for a span that is larger than most: it has attributes, or a long name. The state is
@@ -144,7 +115,7 @@ static OTELI_NOINLINE OTELI_HOT void end_larger(otel_span_ref span, uint64_t end
 {
     const uint32_t size = oteli_raw_size(active);
     if (OTELI_UNLIKELY(!oteli_is_plain(thread, active, size))) {
-        end_while_busy(span, end_ns, thread);
+        end_any(span, end_ns, thread);
         return;
     }
     oteli_append_plain(thread, active, size, oteli_counter());
@@ -218,12 +189,12 @@ static OTELI_INLINE void end_fast(otel_span_ref span, uint64_t end_ns, bool is_s
         if (is_scope)
             let_go_and_unwind(span, thread);
         else
-            end_while_busy(span, end_ns, thread);
+            end_any(span, end_ns, thread);
         return;
     }
     if ((span.place & OTEL_SPAN_IS_RECORDING_) == 0) { /* nor has it an end, then */
         if (OTELI_UNLIKELY(active->traits.is_unusual)) {
-            end_while_busy(span, end_ns, thread);
+            end_any(span, end_ns, thread);
             return;
         }
         oteli_thread_return(thread, active - 1);
@@ -231,7 +202,7 @@ static OTELI_INLINE void end_fast(otel_span_ref span, uint64_t end_ns, bool is_s
         return;
     }
     if (OTELI_UNLIKELY(end_ns != 0)) {
-        end_while_busy(span, end_ns, thread);
+        end_any(span, end_ns, thread);
         return;
     }
     const uint32_t name_length = active->name_length;
@@ -244,7 +215,7 @@ static OTELI_INLINE void end_fast(otel_span_ref span, uint64_t end_ns, bool is_s
     size_t used = thread->used;
     OTELI_OPAQUE(used); /* not the same once more in 32 bits */
     if (OTELI_UNLIKELY(!oteli_is_plain_to(thread, active, used + size))) {
-        end_while_busy(span, end_ns, thread);
+        end_any(span, end_ns, thread);
         return;
     }
     oteli_raw_write_small(oteli_line_raw(line, used), active, size, 0, oteli_counter());

@@ -9,7 +9,7 @@
 #include "api/held/span_set.h"
 #include "api/span/processor_calls.h"
 #include "api/span/start_custom.h"
-#include "api/span/tracer.h"
+#include "api/span/start_steps.h"
 #include "api/thread/line_writer.h"
 #include "common/clock/clock.h"
 #include "common/clock/counter.h"
@@ -79,12 +79,6 @@ static uint32_t wire_flags_of(const otel_finished_span *span, const struct ident
     return made->flags | OTELI_FLAG_HAS_IS_REMOTE | (is_remote ? OTELI_FLAG_IS_REMOTE : 0u);
 }
 
-static uint8_t wire_kind_of(otel_span_kind kind)
-{
-    const bool is_known = kind >= OTEL_SPAN_KIND_INTERNAL && kind <= OTEL_SPAN_KIND_CONSUMER;
-    return (uint8_t)((is_known ? kind : OTEL_SPAN_KIND_INTERNAL) + 1);
-}
-
 static uint32_t hold_tracestate(const char *text, const uint64_t trace_id[2])
 {
     if (text == NULL)
@@ -107,7 +101,7 @@ static uint64_t begin(struct oteli_thread *thread, struct oteli_active_span *act
     active->parent_id = made.parent_id;
     active->epoch = oteli_clock_epoch();
     active->traits = (struct oteli_traits){.wire_flags = wire_flags_of(span, &made),
-                                           .wire_kind = wire_kind_of(span->kind),
+                                           .wire_kind = oteli_span_wire_kind(span->kind),
                                            .is_unusual = true};
     active->attributes.length = 0;
     active->attribute_count = 0;
@@ -194,37 +188,6 @@ static OTELI_COLD void record_too_late(const otel_finished_span *span)
     oteli_thread_leave_call(thread);
 }
 
-/* From inside another call of this thread, which may be in the middle of changing any other
- * counter: this one stands for all. */
-static OTELI_COLD void refuse_reentrant(struct oteli_thread *thread)
-{
-    oteli_add_full_64(&thread->counts.reentrant, 1);
-}
-
-/* This thread's state, held, for the SDK that runs now; NULL: nothing is to be recorded. */
-static struct oteli_thread *hold_state(const otel_tracer *tracer, const otel_finished_span *span)
-{
-    struct oteli_thread *thread = oteli_self;
-    if (OTELI_UNLIKELY(oteli_thread_is_busy(thread))) {
-        refuse_reentrant(thread);
-        return NULL;
-    }
-    if (OTELI_UNLIKELY(!oteli_thread_fits(thread))) {
-        if (oteli_thread_is_silent())
-            return NULL;
-        if (oteli_load_acquire_64(&oteli_generation) == 0) {
-            record_too_late(span);
-            return NULL;
-        }
-        thread = oteli_thread_refresh();
-        if (thread == NULL)
-            return NULL;
-    }
-    if (thread->program.asks_tracers && !oteli_tracer_is_enabled(thread, tracer))
-        return NULL;
-    return oteli_thread_enter_call(thread) ? thread : NULL;
-}
-
 void otel_span_record(otel_tracer *tracer, const otel_finished_span *span)
 {
     if (span == NULL || otel_is_idle_())
@@ -232,9 +195,12 @@ void otel_span_record(otel_tracer *tracer, const otel_finished_span *span)
     otel_finished_span known = {0}; /* of a program that was built with another size of it */
     const size_t size = span->size != 0 && span->size < sizeof known ? span->size : sizeof known;
     memcpy(&known, span, size);
-    struct oteli_thread *thread = hold_state(tracer, &known);
-    if (thread == NULL)
-        return;
-    record(thread, tracer, &known);
-    oteli_wake();
+    enum oteli_no_state why;
+    struct oteli_thread *thread = oteli_span_begin(tracer, &why);
+    if (thread != NULL) {
+        record(thread, tracer, &known);
+        oteli_wake();
+    } else if (why == OTELI_NO_SDK && !oteli_thread_is_silent()) {
+        record_too_late(&known);
+    }
 }

@@ -37,15 +37,6 @@ static void refuse(otel_span *span, struct oteli_thread *thread, const otel_span
     start_nothing(span, options);
 }
 
-/* The same from inside another call of this thread, which may be in the middle of changing
- * any other counter: this one stands for all three. */
-static void refuse_reentrant(otel_span *span, struct oteli_thread *thread,
-                             const otel_span_options *options)
-{
-    oteli_add_full_64(&thread->counts.reentrant, 1);
-    start_nothing(span, options);
-}
-
 /* A place that repeats a parent, which records nothing: it is a member of whatever the parent is
  * one of, so that its children are. */
 static void repeat(struct oteli_thread *thread, struct oteli_active_span *active, otel_span *span,
@@ -156,8 +147,29 @@ static OTELI_COLD void apply_result(struct oteli_thread *thread, struct oteli_ac
     }
 }
 
-/* Fill in a place for a span of any kind. `context`: what the program is shown where it is asked, or
- * NULL. */
+/* What a child inherits beside ids, and what a root begins. */
+static OTELI_COLD void inherit(struct oteli_thread *thread, struct oteli_active_span *active,
+                               const otel_span *parent, const otel_span_options *options,
+                               struct oteli_identity *made)
+{
+    const uint64_t parent_ref = parent->opaque[3];
+    if ((parent_ref & OTELI_REF_TRACESTATE) != 0) {
+        const uint32_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(parent_ref));
+        made->ref |= oteli_ref_of_tracestate(tracestate);
+        active->traits.is_unusual |= tracestate != 0; /* so that it is released */
+    }
+    uint64_t trace_id[2];
+    memcpy(trace_id, &made->trace_id, sizeof trace_id);
+    if ((made->ref & OTELI_REF_SAMPLED) != 0) {
+        oteli_hold_inherit(thread, active, parent, options, trace_id, &made->ref);
+    } else {
+        made->ref |= parent_ref & OTELI_REF_COLLECTED; /* it has ids of no trace either */
+        active->hold = 0;
+    }
+}
+
+/* Fill in a place for a span of any kind. `context`: what the program is shown where it is asked;
+ * or NULL. */
 static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_active_span *active,
                                   otel_tracer *tracer, struct oteli_sampling *about,
                                   const otel_context *context, struct oteli_identity *made)
@@ -183,7 +195,7 @@ static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_acti
     oteli_span_set_origin(active, tracer, parent_id);
     oteli_active_no_attributes(active);
     if (context != NULL || OTELI_UNLIKELY(oteli_span_is_special(thread, parent, options)))
-        oteli_span_inherit(thread, active, parent, options, made);
+        inherit(thread, active, parent, options, made);
     oteli_span_count(is_sampled ? thread->counts.recorded : thread->counts.unsampled, parent);
     if (context != NULL)
         apply_result(thread, active, parent, &result, made);
@@ -197,36 +209,18 @@ static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_acti
 }
 
 /* This thread's state, held, for a span of the SDK that runs now. NULL: there is no such span, and
- * `*span` is what the caller gets instead; where there is no SDK for it, or the program has not
- * enabled the tracer, `without` says what that is. */
+ * `*span` is what the caller gets instead. */
 static OTELI_INLINE struct oteli_thread *begin(otel_span *span, const otel_tracer *tracer,
-                                               const otel_span_options *options,
-                                               void (*without)(otel_span *span,
-                                                               const otel_span_options *options))
+                                               const otel_span_options *options, bool is_entered)
 {
-    struct oteli_thread *thread = oteli_self;
-    if (OTELI_UNLIKELY(!oteli_thread_fits(thread))) {
-        if (oteli_load_acquire_64(&oteli_generation) == 0) {
-            without(span, options);
-            return NULL;
-        }
-        if (oteli_thread_is_busy(thread)) {
-            refuse_reentrant(span, thread, options);
-            return NULL;
-        }
-        thread = oteli_thread_is_silent() ? NULL : oteli_thread_refresh();
-        if (thread == NULL) {
-            start_nothing(span, options);
-            return NULL;
-        }
-    }
-    if (OTELI_UNLIKELY(thread->program.asks_tracers) && !oteli_tracer_is_enabled(thread, tracer)) {
-        without(span, options);
-        return NULL;
-    }
-    if (OTELI_LIKELY(oteli_thread_enter_call(thread)))
+    enum oteli_no_state why;
+    struct oteli_thread *thread = oteli_span_begin(tracer, &why);
+    if (OTELI_LIKELY(thread != NULL))
         return thread;
-    refuse_reentrant(span, thread, options);
+    if (is_entered && (why == OTELI_NO_SDK || why == OTELI_NOT_ENABLED))
+        enter_nothing(span, options);
+    else
+        start_nothing(span, options);
     return NULL;
 }
 
@@ -252,11 +246,10 @@ static OTELI_INLINE void start_span(otel_span *span, otel_tracer *tracer, const 
                                     size_t name_length, const otel_span_options *options,
                                     bool is_entered)
 {
-    struct oteli_thread *const thread =
-        begin(span, tracer, options, is_entered ? enter_nothing : start_nothing);
+    struct oteli_thread *const thread = begin(span, tracer, options, is_entered);
     if (thread == NULL)
         return;
-    const bool has_callbacks = thread->has_callbacks;
+    const bool has_callbacks = thread->program.has_callbacks;
     otel_context context = {0};
     const otel_context *put = is_entered ? context_to_put(thread, options) : NULL;
     struct oteli_active_span *active = NULL;

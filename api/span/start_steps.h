@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/span/start_steps.h - what every way to start a span is made of: its identity, its place, what
- * it inherits, and what its options say. For start.c alone, which puts them in line.
+ * it inherits, and what its options say. For start.c and
+ * finished_span.c, which put them in line.
  *
  * Threads:  the thread that starts the span. */
 #ifndef OTELI_START_STEPS_H
@@ -16,6 +17,48 @@
 #include "common/clock/counter.h"
 
 #include <string.h>
+
+/* Why a thread has no state for a span. */
+enum oteli_no_state {
+    OTELI_NO_SDK,      /* none runs */
+    OTELI_NOT_ENABLED, /* the program has not enabled the tracer */
+    OTELI_REENTRANT,   /* a call is under way on the thread: the span is counted as lost */
+    OTELI_SILENT       /* it is a thread of the SDK's own, or there is no memory */
+};
+
+/* This thread's state, held, for a span of the SDK that runs now; or NULL. From inside another call
+ * of this thread, which may be in the middle of changing any other counter, one stands for all. */
+static OTELI_INLINE struct oteli_thread *oteli_span_begin(const otel_tracer *tracer,
+                                                          enum oteli_no_state *why)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (OTELI_UNLIKELY(!oteli_thread_fits(thread))) {
+        *why = OTELI_NO_SDK;
+        if (oteli_load_acquire_64(&oteli_generation) == 0)
+            return NULL;
+        *why = OTELI_SILENT;
+        if (!oteli_thread_is_busy(thread))
+            thread = oteli_thread_is_silent() ? NULL : oteli_thread_refresh();
+        if (thread == NULL)
+            return NULL;
+    }
+    if (OTELI_UNLIKELY(thread->program.asks_tracers) && !oteli_tracer_is_enabled(thread, tracer)) {
+        *why = OTELI_NOT_ENABLED;
+        return NULL;
+    }
+    if (OTELI_LIKELY(oteli_thread_enter_call(thread)))
+        return thread;
+    oteli_add_full_64(&thread->counts.reentrant, 1);
+    *why = OTELI_REENTRANT;
+    return NULL;
+}
+
+/* Span.kind */
+static inline uint8_t oteli_span_wire_kind(otel_span_kind kind)
+{
+    const bool is_known = kind >= OTEL_SPAN_KIND_INTERNAL && kind <= OTEL_SPAN_KIND_CONSUMER;
+    return (uint8_t)((is_known ? kind : OTEL_SPAN_KIND_INTERNAL) + 1);
+}
 
 /* Copy a name that needs no second look: short and ASCII. */
 static inline bool oteli_span_set_short_name(struct oteli_active_span *active, const char *name,
@@ -108,8 +151,8 @@ static OTELI_INLINE void oteli_span_set_origin(struct oteli_active_span *active,
 
 /* The parent that options ask for, or the current span. What is collected has no trace, so
  * it can be a parent only for what is collected with it. */
-static const otel_span *oteli_span_parent_of(const struct oteli_thread *thread,
-                                             const otel_span_options *options, bool is_local)
+static inline const otel_span *oteli_span_parent_of(const struct oteli_thread *thread,
+                                                    const otel_span_options *options, bool is_local)
 {
     static const otel_span none;
     const otel_span *parent = &thread->top->self;
@@ -124,7 +167,7 @@ static const otel_span *oteli_span_parent_of(const struct oteli_thread *thread,
 }
 
 /* No other thread has the span yet, so the log can be told at once what is left out. */
-static void oteli_span_warn(struct oteli_active_span *active)
+static inline void oteli_span_warn(struct oteli_active_span *active)
 {
     struct oteli_warning warning;
     if (active->unusual.warning == OTELI_NO_COMPLAINT)
@@ -150,28 +193,6 @@ static OTELI_COLD void oteli_span_apply_options(struct oteli_thread *thread,
         active->traits.is_unusual = true;
     }
     oteli_span_warn(active);
-}
-
-/* What a child inherits beside ids, and what a root begins. */
-static OTELI_COLD void oteli_span_inherit(struct oteli_thread *thread,
-                                          struct oteli_active_span *active, const otel_span *parent,
-                                          const otel_span_options *options,
-                                          struct oteli_identity *made)
-{
-    const uint64_t parent_ref = parent->opaque[3];
-    if ((parent_ref & OTELI_REF_TRACESTATE) != 0) {
-        const uint32_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(parent_ref));
-        made->ref |= oteli_ref_of_tracestate(tracestate);
-        active->traits.is_unusual |= tracestate != 0; /* so that it is released */
-    }
-    uint64_t trace_id[2];
-    memcpy(trace_id, &made->trace_id, sizeof trace_id);
-    if ((made->ref & OTELI_REF_SAMPLED) != 0) {
-        oteli_hold_inherit(thread, active, parent, options, trace_id, &made->ref);
-    } else {
-        made->ref |= parent_ref & OTELI_REF_COLLECTED; /* it has ids of no trace either */
-        active->hold = 0;
-    }
 }
 
 static inline bool oteli_span_is_special(const struct oteli_thread *thread, const otel_span *parent,
@@ -228,8 +249,7 @@ static OTELI_INLINE void oteli_span_fill_in(struct oteli_thread *thread,
     active->start = oteli_ticks();
     if (options == NULL)
         return;
-    if (options->kind >= OTEL_SPAN_KIND_INTERNAL && options->kind <= OTEL_SPAN_KIND_CONSUMER)
-        active->traits.wire_kind = (uint8_t)(options->kind + 1);
+    active->traits.wire_kind = oteli_span_wire_kind(options->kind);
     if (options->attributes != NULL || options->links != NULL || options->start_ns != 0)
         oteli_span_apply_options(thread, active, options);
 }

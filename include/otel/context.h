@@ -211,8 +211,8 @@ OTEL_API otel_context otel_context_with_attributes(otel_context context,
                                                    otel_context_attributes *place);
 
 /* Copy the attributes of a context (NULL: the current one), at most `size`: each key once, and
- * what they borrow is borrowed still. Returns how many there are; 0 if there are more than 64 and no
- * memory to list them. */
+ * what they borrow is borrowed still. Returns how many there are; 0 if there are more than 64
+ * and no memory to list them. */
 OTEL_API size_t otel_context_get_attributes(const otel_context *context, otel_attribute *attributes,
                                             size_t size);
 
