@@ -21,12 +21,12 @@ enum {
     MOST_SCAN_BYTES = 65528, /* what perf_event_open takes */
     WIDE_DRAIN_MS = 50,
     DEFAULT_LINKS = 4096,
-    SAMPLE_BYTES = 1024 /* of a deep stack */
+    SAMPLE_BYTES = 1024 /* without a copy of the stack */
 };
 
 uint64_t oteli_profiler_half_full_ns(const struct oteli_source_options *source)
 {
-    return source->ring_bytes / (SAMPLE_BYTES + source->stack_bytes) * source->period_ns / 2;
+    return source->ring_bytes / source->sample_bytes * source->period_ns / 2;
 }
 
 static uint32_t or_default(uint32_t given, uint32_t otherwise)
@@ -40,7 +40,7 @@ static uint32_t scan_bytes(struct oteli_source_options source, int32_t given)
         return 0;
     if (given != 0)
         return ((uint32_t)given + 7) / 8 * 8;
-    source.stack_bytes = WIDE_SCAN_BYTES;
+    source.sample_bytes = SAMPLE_BYTES + WIDE_SCAN_BYTES;
     const uint64_t wide_ns = (uint64_t)WIDE_DRAIN_MS * OTELI_NS_PER_MS;
     return oteli_profiler_half_full_ns(&source) >= wide_ns ? WIDE_SCAN_BYTES : NARROW_SCAN_BYTES;
 }
@@ -67,6 +67,7 @@ otel_status oteli_profiler_plan(const otel_profiler_options *options,
             (uint64_t)or_default(options->export_interval_ms, DEFAULT_EXPORT_MS) * OTELI_NS_PER_MS,
     };
     plan->source.stack_bytes = scan_bytes(plan->source, options->stack_scan_bytes);
+    plan->source.sample_bytes = SAMPLE_BYTES + plan->source.stack_bytes;
     return OTEL_OK;
 }
 

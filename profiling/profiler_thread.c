@@ -7,6 +7,7 @@
 #include "common/clock/clock.h"
 #include "common/log.h"
 #include "profiling/profiler_inside.h"
+#include "profiling/signal/signal_source.h"
 #include "sdk/worker/helper_thread.h"
 
 #include <errno.h>
@@ -309,7 +310,7 @@ static otel_status open_source(struct otel_profiler *profiler)
     if (wanted == OTEL_PROFILER_SIGNAL || (error != 0 && wanted == OTEL_PROFILER_AUTO)) {
         counted->source = OTEL_PROFILER_SIGNAL;
         profiler->plan.source.ring_bytes = profiler->plan.source.signal_bytes;
-        profiler->plan.source.stack_bytes = 0;
+        profiler->plan.source.sample_bytes = OTELI_SIGNAL_SAMPLE_BYTES;
         error = try_source(profiler, profiler->signal);
     }
     if (error == 0) {

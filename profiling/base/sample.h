@@ -32,6 +32,7 @@ struct oteli_source_options {
     uint32_t ring_bytes;   /* of a processor */
     uint32_t signal_bytes; /* the same for samples by a signal */
     uint32_t stack_bytes;  /* 0: no copies of stacks */
+    uint32_t sample_bytes; /* what a deep one takes of a ring */
     int signal_number;
 };
 struct oteli_source_counts {

@@ -18,7 +18,7 @@ enum {
     PAGE_BYTES = 4096, /* or a part of one */
     LEAST_CODE = 4096,
     NEAR_BYTES = 1 << 16,
-    PIECES = OTELI_STACK_COPY_BYTES / PAGE_BYTES + 1
+    PIECES = OTELI_STACK_COPY_BYTES / PAGE_BYTES + 2
 };
 
 bool oteli_registers_of(const void *context, struct oteli_registers *registers)

@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { OTELI_STACK_COPY_BYTES = 8192 };
+enum { OTELI_STACK_COPY_BYTES = 1024 };
 
 /* Where it was interrupted. */
 struct oteli_registers {

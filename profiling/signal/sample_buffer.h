@@ -1,49 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profiling/signal/sample_buffer.h - samples on their way from signal handlers to the profiler's
- * thread: a bounded ring of 64-bit words, in which each sample takes as many as it needs.
+ * thread: a bounded ring of slots, one for each sample.
  *
- *     0              tail          head
- *     │ ......free   │ 5 a b c d   │ free....... │      a sample's first word is its length
+ *     tail            head
+ *     │ ready │ ready │ being written │ ready │ free …
  *
- * A writer reserves words with one compare-and-swap of `head`, fills them in, and stores the length
- * last; the reader stops at a length that is not there yet. It makes words zero before it gives
- * them back, so that what is reserved next has no length. No thread waits: a sample that finds no
- * room is counted and gone.
+ * A handler reserves a slot with one compare-and-swap of `head`, and has all memory in it that it
+ * needs: its own stack may be small. The reader stops at a slot that is not ready. No thread waits:
+ * a sample that finds no slot is counted and gone.
  *
- * Threads:  reserve, put and publish any thread, also in a signal handler; take the profiler's. */
+ * Threads:  reserve and publish any thread, also in a signal handler; all others the profiler's. */
 #ifndef OTELI_SAMPLE_BUFFER_H
 #define OTELI_SAMPLE_BUFFER_H
 
 #include "common/base/atomic.h"
-#include <stddef.h>
+#include "profiling/base/sample.h"
+#include "profiling/signal/frame_walk.h"
+
+struct oteli_sample_slot {
+    uint32_t is_ready; /* release by publish, acquire by the reader */
+    struct oteli_sample sample;
+    uint64_t frames[OTELI_FRAMES_MAX];
+    uint64_t stack_top;
+    struct oteli_stack_view view; /* of the stack that is being walked */
+};
 
 struct oteli_sample_buffer {
-    uint64_t *words;
-    uint64_t mask;
+    struct oteli_sample_slot *slots;
+    uint64_t count;
     __attribute__((aligned(OTELI_CACHELINE))) uint64_t head;
     uint64_t lost;
     __attribute__((aligned(OTELI_CACHELINE))) uint64_t tail;
 };
 
-/* At least `bytes`, of zeros; in memory that is written for the first time here, so that a handler
- * never waits for a page. False: no memory. */
+/* As many slots as `bytes` have room for, but some at least; in memory that is written for the
+ * first time here, so that a handler never waits for a page. False: no memory. */
 bool oteli_sample_buffer_init(struct oteli_sample_buffer *buffer, size_t bytes);
 void oteli_sample_buffer_fini(struct oteli_sample_buffer *buffer);
 
-/* Room for `count` words behind the length. False: there is none, and the sample is lost. */
-bool oteli_sample_buffer_reserve(struct oteli_sample_buffer *buffer, uint32_t count, uint64_t *at);
+/* NULL: there is none, and the sample is lost. */
+struct oteli_sample_slot *oteli_sample_buffer_reserve(struct oteli_sample_buffer *buffer);
 
-static inline void oteli_sample_buffer_put(struct oteli_sample_buffer *buffer, uint64_t at,
-                                           uint32_t index, uint64_t word)
-{
-    buffer->words[(at + 1 + index) & buffer->mask] = word;
-}
+/* Its sample is complete. */
+void oteli_sample_buffer_publish(struct oteli_sample_slot *slot);
 
-/* It is complete. */
-void oteli_sample_buffer_publish(struct oteli_sample_buffer *buffer, uint64_t at, uint32_t count);
-
-/* The oldest one, of which at most `most` words go to `words`; 0: there is none now. */
-uint32_t oteli_sample_buffer_take(struct oteli_sample_buffer *buffer, uint64_t *words,
-                                  uint32_t most);
+/* The oldest sample, until it is given back; NULL: there is none now. */
+const struct oteli_sample *oteli_sample_buffer_oldest(const struct oteli_sample_buffer *buffer);
+void oteli_sample_buffer_give_back(struct oteli_sample_buffer *buffer);
 
 #endif

@@ -20,7 +20,6 @@
 #include "common/text/error_text.h"
 #include "profiling/signal/sample_buffer.h"
 #include "profiling/signal/thread_timers.h"
-#include "profiling/signal/unwind_scratch.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -29,23 +28,6 @@
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
-
-/* A sample in the buffer, in front of its frames. */
-struct head {
-    uint64_t time_ns;
-    uint64_t periods;
-    uint64_t stack_address;
-    uint64_t stack_top;
-    uint32_t thread;
-    bool has_top;
-    bool has_context;
-    otel_thread_context_record context;
-};
-enum {
-    WORD = sizeof(uint64_t),
-    HEAD_WORDS = (sizeof(struct head) + WORD - 1) / WORD,
-    MOST_WORDS = HEAD_WORDS + OTELI_FRAMES_MAX
-};
 
 /* Looking for threads takes one part in LOOK_SHARE of a processor, and while threads
  * come one in BUSY_SHARE, unless that would mean to look more seldom than once in LONGEST_PAUSE_MS.
@@ -59,13 +41,11 @@ enum {
     LAST_WAITS = 200,
     LAST_WAIT_NS = 100000,
     LIBC_SIGNAL_LAST = 33,
-    STACK_BYTES = 8 << 20, /* how far above the stack pointer callers are looked for */
-    LEAST_SLOTS = 6
+    STACK_BYTES = 8 << 20 /* how far above the stack pointer callers are looked for */
 };
 
 struct session {
     struct oteli_sample_buffer buffer;
-    struct oteli_unwind_scratch scratch;
     struct oteli_thread_timers timers;
     uint64_t next_look_ns;
     uint64_t armed_before;
@@ -93,51 +73,32 @@ static struct {
     struct sigaction before;
 } taken;
 
-/* What a signal says, and a stack that has been walked. */
-static void write_sample(struct session *session, const siginfo_t *info,
-                         const struct oteli_registers *at, struct oteli_unwind_slot *slot,
-                         uint32_t depth)
-{
-    struct oteli_sample_buffer *buffer = &session->buffer;
-    const otel_thread_context_record *context = otel_thread_ctx_v1;
-    uint64_t words[HEAD_WORDS];
-    uint64_t place;
-    if (!oteli_sample_buffer_reserve(buffer, HEAD_WORDS + depth, &place))
-        return;
-    struct head head = {.time_ns = oteli_monotonic_ns(),
-                        .periods = 1 + (info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0),
-                        .stack_address = at->sp,
-                        .thread = (uint32_t)(uintptr_t)info->si_value.sival_ptr};
-    head.has_top = oteli_stack_view_word(&slot->view, at->sp, &head.stack_top);
-    if (context != NULL && context->valid == 1) {
-        head.has_context = true;
-        head.context = *context;
-    }
-    memcpy(words, &head, sizeof head);
-    for (uint32_t i = 0; i < HEAD_WORDS; i++)
-        oteli_sample_buffer_put(buffer, place, i, words[i]);
-    for (uint32_t i = 0; i < depth; i++)
-        oteli_sample_buffer_put(buffer, place, HEAD_WORDS + i, slot->frames[i]);
-    oteli_sample_buffer_publish(buffer, place, HEAD_WORDS + depth);
-}
-
 /* In the handler. */
-static void record(struct session *session, const siginfo_t *info, const void *context)
+static void record(struct session *session, const siginfo_t *info, const void *ucontext)
 {
+    const otel_thread_context_record *context = otel_thread_ctx_v1;
     struct oteli_registers at;
-    if (!oteli_registers_of(context, &at))
+    if (!oteli_registers_of(ucontext, &at))
         return;
-    struct oteli_unwind_slot *slot = oteli_unwind_scratch_take(&session->scratch);
-    if (slot == NULL) {
-        oteli_add_full_64(&session->buffer.lost, 1);
+    struct oteli_sample_slot *slot = oteli_sample_buffer_reserve(&session->buffer);
+    if (slot == NULL)
         return;
-    }
+    struct oteli_sample *sample = &slot->sample;
     oteli_stack_view_begin(&slot->view, at.sp, at.sp + STACK_BYTES);
     slot->frames[0] = at.pc;
-    const size_t callers =
-        oteli_frame_walk(&at, &slot->view, OTELI_FRAMES_MAX - 1, slot->frames + 1);
-    write_sample(session, info, &at, slot, 1 + (uint32_t)callers);
-    oteli_unwind_scratch_give(&session->scratch, slot);
+    sample->time_ns = oteli_monotonic_ns();
+    sample->periods = 1 + (info->si_overrun > 0 ? (uint64_t)info->si_overrun : 0);
+    sample->thread = (pid_t)(uintptr_t)info->si_value.sival_ptr;
+    sample->frames = slot->frames;
+    sample->depth = 1 + oteli_frame_walk(&at, &slot->view, OTELI_FRAMES_MAX - 1, slot->frames + 1);
+    const bool has_top = oteli_stack_view_word(&slot->view, at.sp, &slot->stack_top);
+    sample->stack = has_top ? &slot->stack_top : NULL;
+    sample->stack_size = has_top ? sizeof slot->stack_top : 0;
+    sample->stack_address = at.sp;
+    sample->has_context = context != NULL && context->valid == 1;
+    if (sample->has_context)
+        sample->context = *context;
+    oteli_sample_buffer_publish(slot);
 }
 
 static void on_signal(int signal_number, siginfo_t *info, void *context)
@@ -226,7 +187,6 @@ static void give_signal_back(int signal_number)
 static void free_session(struct session *session)
 {
     oteli_thread_timers_fini(&session->timers);
-    oteli_unwind_scratch_fini(&session->scratch);
     oteli_sample_buffer_fini(&session->buffer);
     free(session);
 }
@@ -323,7 +283,6 @@ static bool init_session(struct session *session, const struct oteli_source_opti
 {
     return oteli_thread_timers_init(&session->timers, options->period_ns, options->signal_number,
                                     ++last_tag) &&
-           oteli_unwind_scratch_init(&session->scratch, LEAST_SLOTS + 2 * processors()) &&
            oteli_sample_buffer_init(&session->buffer, (size_t)options->ring_bytes * processors());
 }
 
@@ -396,36 +355,17 @@ static int start(const struct oteli_source_options *options, void **source)
     return 0;
 }
 
-static void take_one(struct session *session, const uint64_t *words, uint32_t count,
-                     oteli_take_sample *take, void *state)
-{
-    struct head head;
-    memcpy(&head, words, sizeof head);
-    struct oteli_sample sample = {.time_ns = head.time_ns,
-                                  .periods = head.periods,
-                                  .thread = (pid_t)head.thread,
-                                  .frames = words + HEAD_WORDS,
-                                  .depth = count - HEAD_WORDS,
-                                  .has_context = head.has_context,
-                                  .context = head.context};
-    if (head.has_top) {
-        sample.stack = &head.stack_top;
-        sample.stack_size = sizeof head.stack_top;
-        sample.stack_address = head.stack_address;
-    }
-    session->periods += sample.periods;
-    session->missed_periods += sample.periods - 1;
-    take(state, &sample);
-}
-
 static void drain(void *source, oteli_take_sample *take, void *state,
                   struct oteli_source_counts *counts)
 {
     struct session *session = source;
-    uint64_t words[MOST_WORDS];
-    for (uint32_t count;
-         (count = oteli_sample_buffer_take(&session->buffer, words, MOST_WORDS)) != 0;)
-        take_one(session, words, count, take, state);
+    for (const struct oteli_sample *sample;
+         (sample = oteli_sample_buffer_oldest(&session->buffer)) != NULL;
+         oteli_sample_buffer_give_back(&session->buffer)) {
+        session->periods += sample->periods;
+        session->missed_periods += sample->periods - 1;
+        take(state, sample);
+    }
     counts->lost = oteli_load_relaxed_64(&session->buffer.lost);
     counts->missed_periods = session->missed_periods;
     counts->processor_ns = used_since_start(session);

@@ -11,7 +11,9 @@
 #ifndef OTELI_SIGNAL_SOURCE_H
 #define OTELI_SIGNAL_SOURCE_H
 
-#include "profiling/base/sample.h"
+#include "profiling/signal/sample_buffer.h"
+
+enum { OTELI_SIGNAL_SAMPLE_BYTES = sizeof(struct oteli_sample_slot) }; /* of its buffer */
 
 /* Whether a signal can be used for this at all: it exists, is not libc's own, and stands for no
  * fault. */

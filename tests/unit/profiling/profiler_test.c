@@ -392,7 +392,7 @@ TEST(the_source_is_opened_on_a_thread_of_its_own_when_the_starter_has_its_signal
 TEST(smaller_rings_than_asked_for_are_drained_more_often)
 {
     const struct oteli_source_options got = {
-        .period_ns = 1000000000 / 99, .ring_bytes = 32 * 1024, .stack_bytes = 4096};
+        .period_ns = 1000000000 / 99, .ring_bytes = 32 * 1024, .sample_bytes = 5 * 1024};
     fake_perf.counts.ring_bytes = got.ring_bytes;
     otel_profiler *profiler = start();
     assert_int_equal(fake_perf.options.ring_bytes, 128 * 1024);

@@ -550,7 +550,7 @@ TEST(a_forked_child_has_none_and_may_start_its_own)
 
 /* --- the buffer --- */
 
-enum { WORDS = 512, LOOPS = 10000 };
+enum { LOOPS = 10000 };
 
 static struct oteli_sample_buffer buffer;
 
@@ -569,54 +569,60 @@ static int end_buffer(void **state)
 
 #define BUFFER_TEST(name) TEST_WITH(begin_buffer, end_buffer, name)
 
-static bool push(uint32_t count, uint64_t first)
+static struct oteli_sample_slot *reserve(uint64_t time_ns)
 {
-    uint64_t at;
-    if (!oteli_sample_buffer_reserve(&buffer, count, &at))
-        return false;
-    for (uint32_t i = 0; i < count; i++)
-        oteli_sample_buffer_put(&buffer, at, i, first + i);
-    oteli_sample_buffer_publish(&buffer, at, count);
-    return true;
+    struct oteli_sample_slot *slot = oteli_sample_buffer_reserve(&buffer);
+    if (slot != NULL)
+        slot->sample.time_ns = time_ns;
+    return slot;
 }
 
-static void expect(uint32_t count, uint64_t first)
+static bool push(uint64_t time_ns)
 {
-    uint64_t words[WORDS];
-    assert_int_equal(oteli_sample_buffer_take(&buffer, words, WORDS), count);
-    for (uint32_t i = 0; i < count; i++)
-        assert_true(words[i] == first + i);
+    struct oteli_sample_slot *slot = reserve(time_ns);
+    if (slot != NULL)
+        oteli_sample_buffer_publish(slot);
+    return slot != NULL;
+}
+
+static void expect(uint64_t time_ns)
+{
+    const struct oteli_sample *oldest = oteli_sample_buffer_oldest(&buffer);
+    assert_non_null(oldest);
+    assert_true(oldest->time_ns == time_ns);
+    oteli_sample_buffer_give_back(&buffer);
 }
 
 BUFFER_TEST(goes_round_for_ever)
 {
     for (uint32_t i = 0; i < LOOPS; i++) {
-        assert_true(push(i % 60 + 1, i));
-        assert_true(push(i % 7 + 1, i));
-        expect(i % 60 + 1, i);
-        expect(i % 7 + 1, i);
+        assert_true(push(i));
+        assert_true(push(i + 1));
+        expect(i);
+        expect(i + 1);
     }
+    assert_null(oteli_sample_buffer_oldest(&buffer));
 }
 
 BUFFER_TEST(waits_for_one_that_is_being_written)
 {
-    uint64_t at;
-    assert_true(oteli_sample_buffer_reserve(&buffer, 2, &at));
-    assert_true(push(1, 30));
-    expect(0, 0);
-    oteli_sample_buffer_put(&buffer, at, 0, 40);
-    oteli_sample_buffer_put(&buffer, at, 1, 41);
-    oteli_sample_buffer_publish(&buffer, at, 2);
-    expect(2, 40);
-    expect(1, 30);
+    struct oteli_sample_slot *slot = reserve(40);
+    assert_non_null(slot);
+    assert_true(push(30));
+    assert_null(oteli_sample_buffer_oldest(&buffer));
+    oteli_sample_buffer_publish(slot);
+    expect(40);
+    expect(30);
 }
 
-BUFFER_TEST(cuts_what_the_reader_has_no_room_for)
+BUFFER_TEST(refuses_and_counts_what_there_is_no_slot_for)
 {
-    uint64_t word;
-    assert_true(push(3, 50));
-    assert_true(push(1, 60));
-    assert_int_equal(oteli_sample_buffer_take(&buffer, &word, 1), 1);
-    assert_true(word == 50);
-    expect(1, 60);
+    for (uint64_t i = 0; i < buffer.count; i++)
+        assert_true(push(i));
+    assert_false(push(1));
+    assert_int_equal(buffer.lost, 1);
+    expect(0);
+    assert_true(push(2));
+    assert_false(push(3));
+    expect(1);
 }
