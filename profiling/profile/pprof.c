@@ -9,14 +9,15 @@
  * Source: google/pprof, proto/profile.proto. */
 #include "common/text/text.h"
 #include "profiling/labels/labels.h"
-#include "profiling/profile/gzip.h"
 #include "profiling/profile/profile_model.h"
 #include "profiling/profile/protobuf_writer.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 enum { /* numbers of fields */
        PROFILE_SAMPLE_TYPE = 1,
@@ -56,6 +57,12 @@ enum { /* numbers of fields */
 };
 
 enum { ID_TEXT = 40, STRINGS_MAX = 1024 * 1024, STRING_BYTES_MAX = 64 * 1024 * 1024 };
+
+enum {
+    GZIP_WINDOW = 15 + 16, /* zlib's way to ask for gzip's head and tail */
+    MEMORY = 8,
+    LEVEL = 1
+};
 
 /* What each style calls things; NULL: it has no word for it, and leaves it out. */
 struct names {
@@ -311,6 +318,31 @@ static void put_profile(struct encoder *encoder)
     oteli_protobuf_rows(file, PROFILE_STRING, &encoder->strings);
 }
 
+/* pprof files are gzipped, always. *compressed is the caller's, to free(). false: no memory, or 4
+ * GiB and more of it. */
+static bool compress_gzip(const void *bytes, size_t length, void **compressed,
+                          size_t *compressed_length)
+{
+    z_stream stream = {.next_in = (z_const Bytef *)bytes};
+    if (length > UINT_MAX / 2 ||
+        deflateInit2(&stream, LEVEL, Z_DEFLATED, GZIP_WINDOW, MEMORY, Z_DEFAULT_STRATEGY) != Z_OK)
+        return false;
+    const size_t room = deflateBound(&stream, length);
+    void *out = malloc(room);
+    stream.avail_in = (uInt)length;
+    stream.next_out = out;
+    stream.avail_out = (uInt)room;
+    const bool is_whole = out != NULL && deflate(&stream, Z_FINISH) == Z_STREAM_END;
+    *compressed_length = stream.total_out;
+    deflateEnd(&stream);
+    if (!is_whole) {
+        free(out);
+        return false;
+    }
+    *compressed = out;
+    return true;
+}
+
 otel_status otel_profile_encode_pprof(const otel_profile *profile, otel_pprof_style style,
                                       void **bytes, size_t *length)
 {
@@ -322,7 +354,7 @@ otel_status otel_profile_encode_pprof(const otel_profile *profile, otel_pprof_st
     oteli_interner_init(&encoder.strings, STRINGS_MAX, STRING_BYTES_MAX, 0, 0);
     put_profile(&encoder);
     const bool is_made = !encoder.file.has_failed &&
-                         oteli_gzip(encoder.file.bytes, encoder.file.used, bytes, length);
+                         compress_gzip(encoder.file.bytes, encoder.file.used, bytes, length);
     oteli_interner_fini(&encoder.strings);
     free(encoder.file.bytes);
     return is_made ? OTEL_OK : OTEL_ERROR_NO_MEMORY;

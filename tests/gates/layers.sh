@@ -61,8 +61,8 @@ door '\b__(sync_|atomic_([a-rt-z]|s[a-hj-z]))|stdatomic\.h' \
     "atomics are behind common/base/atomic.h"
 door '<curl/|\bcurl_[a-z]+\(' 'exporters/otlp/transport/transport[a-z_]*\.[ch]' \
     "curl is behind exporters/otlp/transport/transport*.c"
-door '<(zlib|zstd)\.h>|\b(deflate|inflate)[A-Z]?[a-zA-Z0-9]*[ ]*\(|\bZSTD_[a-z]' '(exporters/otlp/encode/compress|profiling/profile/gzip)\.c' \
-    "zlib and libzstd are behind exporters/otlp/encode/compress.c and profiling/profile/gzip.c"
+door '<(zlib|zstd)\.h>|\b(deflate|inflate)[A-Z]?[a-zA-Z0-9]*[ ]*\(|\bZSTD_[a-z]' '(exporters/otlp/encode/compress|profiling/profile/pprof)\.c' \
+    "zlib and libzstd are behind exporters/otlp/encode/compress.c and profiling/profile/pprof.c"
 door 'pb-c\.h|<protobuf-c/|\bprotobuf_c_' "$nobody" \
     "protobuf-c is for proto, tools, tests and benchmarks"
 door '<(elfutils/|libelf|gelf)|\b(dwfl|elf|gelf)_[a-z]+\(' 'functions/symbols\.c' \
@@ -76,7 +76,7 @@ door '\b(stdout|stderr)\b|\b(v?printf|puts|putchar|perror|psignal)[ ]*\(|\bSTD(O
     "messages go through common/log.h"
 door '\b(sigaction|signal|sigaltstack)[ ]*\(' 'profiling/signal/signal_source\.c' \
     "the program's signal handlers are its own, but for a signal that it has none for"
-door 'perf_event_open|perf_event_attr|\bprocess_vm_readv\b' 'profiling/(perf/perf_ring|labels/leaf_return_address)\.c' \
+door 'perf_event_open|perf_event_attr|\bprocess_vm_readv\b' 'profiling/(perf/perf_ring|labels/resolve)\.c' \
     "the kernel's perf events are behind profiling/perf/perf_ring.c"
 door '\b(abort|exit|_exit|_Exit|quick_exit)[ ]*\(' 'sdk/ending\.c' \
     "a library does not end the program, but for one that only its own threads are left of"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/profiling/perf_records_test.c - specification of reading a ring of perf events: whole
  * samples and nothing else, wherever it begins. */
-#include "profiling/perf/perf_records.h"
+#include "profiling/perf/perf_ring.h"
 #include "tests/support/unit.h"
 
 #include <linux/perf_event.h>

@@ -3,7 +3,6 @@
  * whole, one by one, under names that nothing else has there. */
 #include "common/clock/clock.h"
 #include "pprof/profile.pb-c.h"
-#include "profiling/profile/gzip.h"
 #include "profiling/profile/profile_builder.h"
 #include "tests/support/leaks.h"
 #include "tests/support/resolved_sample.h"

@@ -2,7 +2,6 @@
 /* tests/unit/profiling/resolve_test.c - specification of what a sample's labels, span and frames
  * are. The trampolines and what they stood for are made here: number i is code at CODE + 32 i,
  * functions return to 18 bytes behind that, and its marker is 22 bytes behind it. */
-#include "profiling/labels/leaf_return_address.h"
 #include "profiling/labels/resolve.h"
 #include "profiling/labels/trampolines.h"
 #include "tests/support/unit.h"
