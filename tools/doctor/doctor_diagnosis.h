@@ -4,7 +4,7 @@
 #ifndef DOCTOR_DIAGNOSIS_H
 #define DOCTOR_DIAGNOSIS_H
 
-#include "tools/doctor/doctor_findings.h"
+#include "tools/doctor/findings/doctor_findings.h"
 
 struct doctor_diagnosis {
     const char *rule; /* its name, for programs: "connect.refused". Static */

@@ -6,7 +6,7 @@
 #include "common/text/text.h"
 #include "exporters/console/safe_text.h"
 #include "tools/doctor/connection/doctor_span.h"
-#include "tools/doctor/doctor_log.h"
+#include "tools/doctor/findings/doctor_log.h"
 
 struct report {
     struct oteli_text out;

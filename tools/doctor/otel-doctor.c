@@ -8,9 +8,9 @@
 #include "common/log.h"
 #include "tools/doctor/connection/doctor_request.h"
 #include "tools/doctor/connection/doctor_span.h"
-#include "tools/doctor/doctor_log.h"
-#include "tools/doctor/doctor_process.h"
 #include "tools/doctor/doctor_report.h"
+#include "tools/doctor/findings/doctor_log.h"
+#include "tools/doctor/settings/doctor_process.h"
 #include "tools/doctor/settings/doctor_settings.h"
 #include "tools/doctor/settings/doctor_yaml.h"
 

@@ -7,7 +7,7 @@
 #define DOCTOR_ROUTE_H
 
 #include "exporters/start_otlp.h"
-#include "tools/doctor/doctor_findings.h"
+#include "tools/doctor/findings/doctor_findings.h"
 
 struct doctor_route {
     otel_otlp_options given; /* as the exporter takes them, with their defaults */

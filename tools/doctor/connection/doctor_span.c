@@ -3,7 +3,7 @@
  * tools/doctor/connection/doctor_span.h. */
 #include "tools/doctor/connection/doctor_span.h"
 
-#include "tools/doctor/doctor_log.h"
+#include "tools/doctor/findings/doctor_log.h"
 
 #include <otel/otel.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 #ifndef DOCTOR_SPAN_H
 #define DOCTOR_SPAN_H
 
-#include "tools/doctor/doctor_findings.h"
+#include "tools/doctor/findings/doctor_findings.h"
 
 #define DOCTOR_SPAN_NAME "otel-doctor test span"
 

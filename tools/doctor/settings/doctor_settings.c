@@ -4,7 +4,7 @@
 #include "tools/doctor/settings/doctor_settings.h"
 
 #include "common/text/text.h"
-#include "tools/doctor/doctor_log.h"
+#include "tools/doctor/findings/doctor_log.h"
 #include "tools/doctor/settings/doctor_typos.h"
 
 #include <errno.h>

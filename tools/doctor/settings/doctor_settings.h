@@ -7,7 +7,7 @@
 #define DOCTOR_SETTINGS_H
 
 #include "common/config/configuration.h"
-#include "tools/doctor/doctor_findings.h"
+#include "tools/doctor/findings/doctor_findings.h"
 
 /* Read them, and list those that are not the default. `endpoint` is that of the command line, which
  * has been put into the environment as OTEL_EXPORTER_OTLP_ENDPOINT; or NULL. False: no memory. */

@@ -5,7 +5,7 @@
 
 #include "config/build_options.h"
 #include "config/yaml_file.h"
-#include "tools/doctor/doctor_log.h"
+#include "tools/doctor/findings/doctor_log.h"
 
 #include <otel/otel.h>
 #include <stdio.h>

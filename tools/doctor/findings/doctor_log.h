@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/doctor_log.h - what otel-c says in its log while the doctor looks, kept for the
+/* tools/doctor/findings/doctor_log.h - what otel-c says in its log while the doctor looks, kept for the
  * report.
  *
  * Any thread writes (the exporter's too); reading is for when no SDK runs. The first lines are
