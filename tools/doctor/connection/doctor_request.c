@@ -68,6 +68,8 @@ static void note_words(otel_slice words, struct doctor_answer *answer)
     }
     take_after(words, "SSL connection using ", " \n", answer->tls_version,
                sizeof answer->tls_version);
+    if (has(words, "CONNECT")) /* TLS before that was the proxy's */
+        answer->hears_tls = answer->wants_certificate = false;
     answer->hears_tls |= has(words, "(IN), TLS handshake") || has(words, "(IN), TLS alert");
     answer->wants_certificate |= has(words, "Request CERT");
 }
@@ -92,10 +94,11 @@ static bool is_type(const struct doctor_answer *answer, const char *type)
 static void read_body(const struct oteli_response_body *body, otel_otlp_protocol protocol,
                       struct doctor_answer *answer)
 {
-    otel_slice text = oteli_trim((otel_slice){(const char *)body->bytes, body->length});
-    answer->is_html = is_type(answer, "text/html") ||
-                      (text.length >= 5 && (strncasecmp(text.data, "<html", 5) == 0 ||
-                                            strncasecmp(text.data, "<!doc", 5) == 0));
+    otel_slice text = {(const char *)body->bytes, body->length};
+    char beginning[64];
+    copy_line(text, beginning, sizeof beginning);
+    answer->is_html = is_type(answer, "text/html") || strncasecmp(beginning, "<html", 5) == 0 ||
+                      strncasecmp(beginning, "<!doc", 5) == 0;
     if (protocol == OTEL_OTLP_GRPC || answer->is_html)
         return;
     if (is_type(answer, "application/x-protobuf"))
