@@ -373,7 +373,7 @@ tracer_provider:
         self.assertEqual(done.returncode, 0)
         for line in (r"  OTEL_EXPORTER_OTLP_ENDPOINT +http://localhost:\d+  \(environment\)",
                      r"  connect  fine +tried: .*127\.0\.0\.1:\d+.*",
-                     r"  HTTP     fine +status: 200; version: 1\.1.*",
+                     r"  http     fine +status: 200; version: 1\.1.*",
                      r"  span     fine +trace_id: [0-9a-f]{32}; counters: delivered 1, dropped 0"):
             self.assertRegex(done.stdout, f"(?m)^{line}$")
         self.assertTrue(done.stdout.splitlines()[-1].startswith("All is well: "))

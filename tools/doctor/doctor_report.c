@@ -30,11 +30,17 @@ static void add_quoted(struct oteli_text *json, const char *text)
     oteli_text_fini(&visible);
 }
 
-/* What stands in the text alone, as it is. */
+/* What stands in the text alone, or in JSON alone. */
 static void add_words(struct report *report, const char *words)
 {
     if (!report->is_json)
         oteli_text_add_string(&report->out, words);
+}
+
+static void add_mark(struct report *report, const char *mark)
+{
+    if (report->is_json)
+        oteli_text_add_string(&report->out, mark);
 }
 
 /* ---- facts and lists ------------------------------------------------------------------ */
@@ -78,8 +84,7 @@ static void begin_step(struct report *report, const char *name, enum doctor_resu
 
 static void end_step(struct report *report)
 {
-    if (report->is_json)
-        OTELI_JSON_ADD(&report->out, "}");
+    add_mark(report, "}");
     add_words(report, "\n");
 }
 
@@ -90,23 +95,16 @@ static void begin_list(struct report *report, const char *name)
         oteli_text_add_format(&report->out, ",\"%s\":[", name);
 }
 
+/* One of a list; in the text behind `before`. */
 static void add_element(struct report *report, const char *before, const char *text)
 {
-    if (report->is_json) {
-        if (report->facts++ != 0)
-            OTELI_JSON_ADD(&report->out, ",");
-        add_quoted(&report->out, text);
-    } else {
-        oteli_text_add_string(&report->out, before);
-        add_visible(&report->out, text);
-    }
-    add_words(report, "\n");
-}
-
-static void end_list(struct report *report)
-{
+    add_mark(report, report->facts++ != 0 ? "," : "");
+    add_words(report, before);
     if (report->is_json)
-        OTELI_JSON_ADD(&report->out, "]");
+        add_quoted(&report->out, text);
+    else
+        add_visible(&report->out, text);
+    add_words(report, "\n");
 }
 
 /* ---- settings ------------------------------------------------------------------------- */
@@ -153,7 +151,7 @@ static void add_settings(struct report *report, const struct doctor_record *reco
     begin_list(report, "settings");
     for (size_t i = 0; i < record->setting_count; i++)
         add_setting(report, &record->settings[i], width);
-    end_list(report);
+    add_mark(report, "]");
     begin_list(report, "typos");
     for (size_t i = 0; i < record->faults.typo_count; i++) {
         const struct doctor_typo *typo = &record->faults.typos[i];
@@ -161,7 +159,7 @@ static void add_settings(struct report *report, const struct doctor_record *reco
         snprintf(line, sizeof line, "%s: did you mean %s?", typo->name, typo->meant);
         add_element(report, "  ! ", line);
     }
-    end_list(report);
+    add_mark(report, "]");
 }
 
 /* ---- the way, and the span ------------------------------------------------------------ */
@@ -169,7 +167,6 @@ static void add_settings(struct report *report, const struct doctor_record *reco
 static void add_facts(struct report *report, enum doctor_step step,
                       const struct doctor_answer *answer)
 {
-    const bool is_refused = answer->results[step] == DOCTOR_FAILED;
     switch (step) {
     case DOCTOR_CONNECT:
         add_fact(report, "tried", answer->addresses);
@@ -194,26 +191,26 @@ static void add_facts(struct report *report, enum doctor_step step,
     default:
         break;
     }
-    if (is_refused && step != DOCTOR_OTLP)
+    if (answer->results[step] == DOCTOR_FAILED)
         add_fact(report, "problem", answer->problem);
 }
 
 static void add_way(struct report *report, const struct doctor_record *record)
 {
-    static const char *const names[DOCTOR_STEPS] = {"name", "connect", "TLS", "HTTP", "OTLP"};
-    static const char *const keys[DOCTOR_STEPS] = {"name", "connect", "tls", "http", "otlp"};
+    static const char *const names[DOCTOR_STEPS] = {"name", "connect", "tls", "http", "otlp"};
     const struct doctor_target *target = &record->target;
     add_words(report, "\nWay to the receiver\n");
     report->facts = 0;
     add_fact(report, "url", target->url);
-    add_fact(report, "protocol", doctor_protocol_word(target->protocol));
+    if (target->url[0] != '\0')
+        add_fact(report, "protocol", doctor_protocol_word(target->protocol));
     add_fact(report, "proxy", target->proxy);
     add_words(report, "\n");
     for (enum doctor_step step = 0; step < DOCTOR_STEPS; step++) {
         const enum doctor_result result = record->answer.results[step];
         if (!report->is_json && result == DOCTOR_NOT_TRIED)
             continue;
-        begin_step(report, report->is_json ? keys[step] : names[step], result);
+        begin_step(report, names[step], result);
         add_facts(report, step, &record->answer);
         end_step(report);
     }
@@ -251,7 +248,7 @@ static void add_all(struct report *report, const struct doctor_record *record,
     begin_list(report, "log");
     for (size_t i = 0; i < doctor_log_count(); i++)
         add_element(report, "  ", doctor_log_line(i));
-    end_list(report);
+    add_mark(report, "]");
     add_words(report, "\n");
 }
 
