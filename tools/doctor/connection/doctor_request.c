@@ -281,8 +281,13 @@ static bool speaks_otherwise(const struct doctor_route *route, const struct doct
     struct doctor_answer answer;
     other.is_tls = !target->is_tls;
     ask_otherwise(route, target, &other, &answer);
-    return other.is_tls ? answer.hears_tls || answer.results[DOCTOR_TLS] == DOCTOR_FINE
-                        : answer.version[0] != '\0' && answer.status != 400;
+    if (other.is_tls)
+        return answer.hears_tls || answer.results[DOCTOR_TLS] == DOCTOR_FINE;
+    if (answer.version[0] == '\0') {
+        other.protocol = other_protocol(target->protocol);
+        ask_otherwise(route, target, &other, &answer);
+    }
+    return answer.version[0] != '\0' && answer.status != 400;
 }
 
 static enum doctor_instead find_instead(const struct doctor_route *route,
