@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/findings/doctor_findings.h - what otel-doctor has seen, step by step. Plain data, one thread:
+/* tools/doctor/findings/doctor_findings.h - what otel-doctor has seen, step by step. Plain
+ * data, one thread:
  *
  *     settings ─▶ target ─▶ a request without spans ─▶ the test span
  *

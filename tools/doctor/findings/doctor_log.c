@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/findings/doctor_log.c - the contracts are in tools/doctor/doctor_log.h. */
+/* tools/doctor/findings/doctor_log.c - the contracts are in
+ * tools/doctor/findings/doctor_log.h. */
 #include "tools/doctor/findings/doctor_log.h"
 
 #include <otel/base.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/findings/doctor_log.h - what otel-c says in its log while the doctor looks, kept for the
- * report.
+/* tools/doctor/findings/doctor_log.h - what otel-c says in its log while the doctor looks, kept
+ * for the report.
  *
  * Any thread writes (the exporter's too); reading is for when no SDK runs. The first lines are
  * kept, each once. */

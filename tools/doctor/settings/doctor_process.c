@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/settings/doctor_process.c - the contract is in tools/doctor/doctor_process.h. */
+/* tools/doctor/settings/doctor_process.c - the contract is in
+ * tools/doctor/settings/doctor_process.h. */
 #include "tools/doctor/settings/doctor_process.h"
 
 #include "sdk/lifecycle/published_settings.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/doctor/settings/doctor_process.h - what counts in a process that runs, as its SDK publishes it
- * (sdk/lifecycle/published_settings.h). One thread. */
+/* tools/doctor/settings/doctor_process.h - what counts in a process that runs, as its SDK publishes
+ * it (sdk/lifecycle/published_settings.h). One thread. */
 #ifndef DOCTOR_PROCESS_H
 #define DOCTOR_PROCESS_H
 
