@@ -28,6 +28,8 @@ static char text[2048];
 void traced_take_us(unsigned us)
 {
     oteli_fake_clock.ticks += us * 1000;
+    oteli_fake_clock.monotonic_ns += us * 1000;
+    oteli_fake_clock.wall_ns += us * 1000;
 }
 
 static void start(void)
