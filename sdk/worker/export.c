@@ -137,7 +137,7 @@ static void count_call(struct oteli_pipeline *pipeline, const struct oteli_call 
                                              : OTELI_EXPORT_SUCCEEDED;
     oteli_count(&pipeline->export_ns[outcome], ns);
     oteli_count(&pipeline->export_count[outcome], 1);
-    if (lost != 0 || spooled == 0) /* to put spans to disk is neither of the two */
+    if (lost != 0 || (left != 0 && spooled == 0)) /* rejected or on disk is neither of the two */
         tell(pipeline, lost, reason);
 }
 

@@ -176,6 +176,11 @@ TEST(a_loss_is_said_when_it_begins_and_when_it_is_over)
     hand_flush(&hand);
     assert_int_equal(warnings, 1);
     fake->drop = 0;
+    fake->reject = 10; /* that is no delivery */
+    hand_spans(&hand, "a", 10);
+    hand_flush(&hand);
+    assert_int_equal(warnings, 1);
+    fake->reject = 0;
     hand_spans(&hand, "a", 10);
     hand_flush(&hand);
 
