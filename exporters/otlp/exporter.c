@@ -172,8 +172,7 @@ static struct oteli_spool_sender *new_spooling(const struct otlp_exporter *made,
         .max_request_bytes = options->given.max_request_bytes,
         .timeout_ns = made->batch_export.timeout_ns,
     };
-    struct oteli_transport *transport = oteli_options_transport(options);
-    return transport != NULL ? oteli_spool_sender_new(&chosen, &made->receiver, transport) : NULL;
+    return oteli_spool_sender_new(&chosen, &made->receiver, oteli_options_transport(options));
 }
 
 /* Give slots and spool their transports: by the options, or like those of a parent's exporter. */

@@ -14,9 +14,9 @@
  * one at a time may send them. The bounds are of all processes together: the directory is read
  * again when its time stamp has changed, and the oldest go when there is no room.
  *
- * How the parts belong together: disk_spool.c decides; spool_index.h knows what there is,
- * spool_dir.h makes the system calls, spool_fork_lock.h keeps locks out of forked children,
- * spool_file.h knows names and contents, spool_count.h counts.
+ * How the parts belong together: disk_spool.c decides; spool_index.h knows what there is;
+ * spool_dir.h makes the system calls, and keeps locks out of forked children; spool_file.h knows
+ * names and contents; spool_count.h counts.
  *
  * What is not ours (no file, no name of ours, a newer version) stays as it is and is counted. No
  * symbolic link is followed below DIRECTORY, and nothing is written to a descriptor that the

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/spool/spool_dir.c - see spool_dir.h. */
 #include "exporters/otlp/spool/spool_dir.h"
+#include "common/base/atomic.h"
 #include "common/os/descriptor.h"
+#include "common/os/fork.h"
 #include "common/os/quiet_write.h"
 #include "common/text/text.h"
-#include "exporters/otlp/spool/spool_fork_lock.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -271,6 +272,67 @@ bool oteli_spool_dir_remove(const struct oteli_spool_dir *dir, const struct otel
     return unlinkat(dir->own.fd, name, 0) == 0;
 }
 
+/* ---- the lock of who sends --------------------------------------------------------------
+ *
+ * A lock belongs to the open file that its copies share: a forked child that goes on living,
+ * without ever looking at its copy, would keep it for a parent that has ended, and no process could
+ * send. So locked descriptors are noted, and closed in the child before fork returns.
+ *
+ * A fork may come at any point of another thread. A place says last that it is in use, and first
+ * that it is not any more; and what is closed is only what still is the file that was noted. A
+ * descriptor that finds no place, or is just being noted, is closed when the child's exporter is
+ * renewed, if it ever is. */
+
+#define FREE UINT32_C(0)
+#define BEING_FILLED UINT32_MAX
+
+enum { PLACES = 16 };
+
+static struct {
+    uint32_t use; /* the descriptor and one, or one of the two above */
+    uint64_t device;
+    uint64_t inode;
+} places[PLACES];
+
+/* In a forked child, on its only thread. */
+static void close_copies(void)
+{
+    const int saved_errno = errno;
+    for (unsigned i = 0; i < PLACES; i++) {
+        const uint32_t use = oteli_load_acquire_32(&places[i].use);
+        oteli_store_relaxed_32(&places[i].use, FREE);
+        if (use == FREE || use == BEING_FILLED)
+            continue;
+        oteli_owned_fd_close(
+            &(struct oteli_owned_fd){.fd = (int)(use - 1),
+                                     .device = oteli_load_relaxed_64(&places[i].device),
+                                     .inode = oteli_load_relaxed_64(&places[i].inode)});
+    }
+    errno = saved_errno;
+}
+
+/* This descriptor is of a file that will be locked. */
+static void note_lock(int fd, const struct stat *status)
+{
+    for (unsigned i = 0; i < PLACES; i++) {
+        if (!oteli_cas_full_32(&places[i].use, FREE, BEING_FILLED))
+            continue;
+        oteli_fork_add(close_copies);
+        oteli_store_relaxed_64(&places[i].device, (uint64_t)status->st_dev);
+        oteli_store_relaxed_64(&places[i].inode, (uint64_t)status->st_ino);
+        oteli_store_release_32(&places[i].use, (uint32_t)fd + 1); /* pairs with close_copies */
+        return;
+    }
+}
+
+/* It will be closed, or is something else by now. */
+static void forget_lock(int fd)
+{
+    for (unsigned i = 0; i < PLACES; i++)
+        if (oteli_cas_full_32(&places[i].use, (uint32_t)fd + 1, FREE))
+            return;
+}
+
 bool oteli_spool_dir_lock(struct oteli_spool_dir *dir)
 {
     struct stat status;
@@ -280,12 +342,12 @@ bool oteli_spool_dir_lock(struct oteli_spool_dir *dir)
     if (fd < 0)
         return false;
     if (fstat(fd, &status) == 0) {
-        oteli_spool_fork_lock_note(fd, &status);
+        note_lock(fd, &status);
         if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
             dir->lock = (struct oteli_owned_fd){fd, status.st_dev, status.st_ino};
             return true;
         }
-        oteli_spool_fork_lock_forget(fd);
+        forget_lock(fd);
     }
     close_quietly(fd);
     return false;
@@ -297,6 +359,6 @@ void oteli_spool_dir_unlock(struct oteli_spool_dir *dir)
     if (oteli_owned_fd_is_ours(&dir->lock))
         (void)flock(dir->lock.fd, LOCK_UN);
     if (dir->lock.fd >= 0)
-        oteli_spool_fork_lock_forget(dir->lock.fd);
+        forget_lock(dir->lock.fd);
     close_fd(&dir->lock);
 }

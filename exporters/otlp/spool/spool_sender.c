@@ -63,13 +63,16 @@ static otel_otlp_protocol format_of(const struct oteli_receiver *receiver)
                                                      : OTEL_OTLP_HTTP_PROTOBUF;
 }
 
-/* All but the request call. NULL: no memory. */
-static struct oteli_spool_sender *new_with(const struct oteli_spool_sender_options *options,
-                                           const struct oteli_receiver *receiver)
+struct oteli_spool_sender *oteli_spool_sender_new(const struct oteli_spool_sender_options *options,
+                                                  const struct oteli_receiver *receiver,
+                                                  struct oteli_transport *transport)
 {
     struct oteli_spool_sender *made = calloc(1, sizeof *made);
-    if (made == NULL)
+    if (made == NULL) {
+        oteli_transport_free(transport);
         return NULL;
+    }
+    const bool has_transport = oteli_request_call_init(&made->request_call, receiver, transport);
     made->options = *options;
     made->options.directory = strdup(options->directory);
     made->options.endpoint = strdup(options->endpoint);
@@ -77,23 +80,9 @@ static struct oteli_spool_sender *new_with(const struct oteli_spool_sender_optio
     if (made->options.directory != NULL && made->options.endpoint != NULL)
         made->spool = oteli_spool_open(options->directory, options->endpoint, format_of(receiver),
                                        options->max_bytes, options->max_age_ms);
-    if (made->spool != NULL && oteli_request_init(&made->request, receiver->protocol,
-                                                  options->compression, options->max_request_bytes))
-        return made;
-    oteli_spool_sender_free(made);
-    return NULL;
-}
-
-struct oteli_spool_sender *oteli_spool_sender_new(const struct oteli_spool_sender_options *options,
-                                                  const struct oteli_receiver *receiver,
-                                                  struct oteli_transport *transport)
-{
-    struct oteli_spool_sender *made = new_with(options, receiver);
-    if (made == NULL) {
-        oteli_transport_free(transport);
-        return NULL;
-    }
-    if (oteli_request_call_init(&made->request_call, receiver, transport)) {
+    if (has_transport && made->spool != NULL &&
+        oteli_request_init(&made->request, receiver->protocol, options->compression,
+                           options->max_request_bytes)) {
         oteli_spool_warn(made->spool);
         return made;
     }
@@ -105,13 +94,8 @@ struct oteli_spool_sender *oteli_spool_sender_renew(const struct oteli_spool_sen
                                                     const struct oteli_receiver *receiver)
 {
     oteli_spool_close_copies(parents->spool);
-    struct oteli_spool_sender *made = new_with(&parents->options, receiver);
-    if (made == NULL ||
-        oteli_request_call_init(&made->request_call, receiver,
-                                oteli_transport_renew(parents->request_call.transport)))
-        return made;
-    oteli_spool_sender_free(made);
-    return NULL;
+    return oteli_spool_sender_new(&parents->options, receiver,
+                                  oteli_transport_renew(parents->request_call.transport));
 }
 
 /* ---- is it there? ---------------------------------------------------------------------- */
