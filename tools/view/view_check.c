@@ -100,8 +100,11 @@ static bool check_next(struct walk *walk)
 {
     struct level *level = &walk->levels[walk->depth - 1];
     struct oteli_field found;
-    switch (oteli_protobuf_next(&level->reader, &found)) {
-    case OTELI_PROTOBUF_END:
+    const bool is_there = oteli_protobuf_next(&level->reader, &found);
+    switch (level->reader.fault) {
+    case OTELI_PROTOBUF_GOOD:
+        if (is_there)
+            break;
         if (strcmp(level->type->short_name, "Span") == 0 &&
             (!level->has_trace_id || !level->has_span_id))
             return complain(walk, NULL, "has no trace_id or no span_id");
@@ -114,8 +117,6 @@ static bool check_next(struct walk *walk)
                         found.wire_type > OTELI_WIRE_BYTES && found.wire_type != OTELI_WIRE_FIXED32
                             ? "has a field of an unknown wire type"
                             : "has a number that cannot be");
-    case OTELI_PROTOBUF_FIELD:
-        break;
     }
     const ProtobufCFieldDescriptor *field =
         protobuf_c_message_descriptor_get_field(level->type, found.number);
@@ -130,7 +131,7 @@ bool view_check(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, si
                 char *why, size_t why_size)
 {
     struct walk walk = {.depth = 1, .why = why, .why_size = why_size};
-    walk.levels[0] = (struct level){.reader = {bytes, bytes + length}, .type = type};
+    walk.levels[0] = (struct level){.reader = {.at = bytes, .end = bytes + length}, .type = type};
     while (walk.depth > 0)
         if (!check_next(&walk))
             return false;

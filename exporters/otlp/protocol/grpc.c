@@ -147,9 +147,9 @@ static size_t decode_base64(const char *text, uint8_t *out, size_t size)
 static bool find(struct oteli_protobuf_reader message, uint32_t number, uint32_t wire_type,
                  struct oteli_field *field)
 {
-    while (oteli_protobuf_next(&message, field) == OTELI_PROTOBUF_FIELD) {
+    while (oteli_protobuf_next(&message, field)) {
         if (field->number == number && field->wire_type == wire_type)
-            return true;
+            return message.fault == OTELI_PROTOBUF_GOOD;
     }
     return false;
 }
@@ -180,8 +180,8 @@ static bool is_retry_info(struct oteli_protobuf_reader any)
 bool oteli_grpc_retry_ms(const char *details, uint64_t *delay_ms)
 {
     uint8_t bytes[DETAILS_MAX];
-    struct oteli_protobuf_reader status = {bytes,
-                                           bytes + decode_base64(details, bytes, sizeof bytes)};
+    struct oteli_protobuf_reader status = {
+        .at = bytes, .end = bytes + decode_base64(details, bytes, sizeof bytes)};
     struct oteli_field field;
     *delay_ms = 0;
     while (find(status, STATUS_DETAILS, OTELI_WIRE_BYTES, &field)) {

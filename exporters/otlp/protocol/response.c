@@ -13,64 +13,54 @@ enum {
     STATUS_MESSAGE = 2
 };
 
-/* Whether a walk that ended like this is to be believed. */
-static bool is_sound(enum oteli_protobuf_step last, bool is_cut)
+/* Whether a message that was read to its end is to be believed. */
+static bool is_sound(const struct oteli_protobuf_reader *reader, bool is_cut)
 {
-    return last == OTELI_PROTOBUF_END || (last == OTELI_PROTOBUF_CUT && is_cut);
+    return reader->fault == OTELI_PROTOBUF_GOOD || (reader->fault == OTELI_PROTOBUF_CUT && is_cut);
+}
+
+static struct oteli_protobuf_reader reader_of(const struct oteli_response_body *body)
+{
+    return (struct oteli_protobuf_reader){.at = body->bytes, .end = body->bytes + body->length};
 }
 
 static bool read_partial_success(const struct oteli_field *message, bool is_cut,
                                  struct oteli_partial_success *partial)
 {
-    struct oteli_protobuf_reader walk = oteli_protobuf_into(message);
+    struct oteli_protobuf_reader reader = oteli_protobuf_into(message);
     struct oteli_field field;
-    enum oteli_protobuf_step step;
-    while ((step = oteli_protobuf_next(&walk, &field)) == OTELI_PROTOBUF_FIELD ||
-           field.number != 0) {
-        if (field.number == PARTIAL_SUCCESS_REJECTED_SPANS &&
-            field.wire_type == OTELI_WIRE_VARINT && step == OTELI_PROTOBUF_FIELD)
+    while (oteli_protobuf_next(&reader, &field)) {
+        if (field.number == PARTIAL_SUCCESS_REJECTED_SPANS && field.wire_type == OTELI_WIRE_VARINT)
             partial->rejected_spans = field.value <= INT64_MAX ? field.value : 0;
         if (field.number == PARTIAL_SUCCESS_ERROR_MESSAGE && field.wire_type == OTELI_WIRE_BYTES)
             partial->message = oteli_field_text(&field);
-        if (step != OTELI_PROTOBUF_FIELD)
-            break;
     }
-    return is_sound(step, is_cut);
+    return is_sound(&reader, is_cut);
 }
 
 struct oteli_partial_success oteli_response_partial_success(const struct oteli_response_body *body)
 {
     struct oteli_partial_success partial = {0};
-    struct oteli_protobuf_reader walk = {body->bytes, body->bytes + body->length};
+    struct oteli_protobuf_reader reader = reader_of(body);
     struct oteli_field field;
-    enum oteli_protobuf_step step;
-    bool sound = true;
-    while (sound && ((step = oteli_protobuf_next(&walk, &field)) == OTELI_PROTOBUF_FIELD ||
-                     field.number != 0)) {
+    bool is_good = true;
+    while (is_good && oteli_protobuf_next(&reader, &field)) {
         if (field.number == RESPONSE_PARTIAL_SUCCESS && field.wire_type == OTELI_WIRE_BYTES)
-            sound = read_partial_success(&field, step == OTELI_PROTOBUF_CUT, &partial);
-        if (step != OTELI_PROTOBUF_FIELD)
-            break;
+            is_good = read_partial_success(&field, reader.fault == OTELI_PROTOBUF_CUT, &partial);
     }
-    if (!sound || !is_sound(step, body->is_cut))
-        return (struct oteli_partial_success){0};
-    return partial;
+    return is_good && is_sound(&reader, body->is_cut) ? partial : (struct oteli_partial_success){0};
 }
 
 otel_slice oteli_response_status_message(const struct oteli_response_body *body)
 {
     otel_slice message = {0};
-    struct oteli_protobuf_reader walk = {body->bytes, body->bytes + body->length};
+    struct oteli_protobuf_reader reader = reader_of(body);
     struct oteli_field field;
-    enum oteli_protobuf_step step;
-    while ((step = oteli_protobuf_next(&walk, &field)) == OTELI_PROTOBUF_FIELD ||
-           field.number != 0) {
+    while (oteli_protobuf_next(&reader, &field)) {
         if (field.number == STATUS_MESSAGE && field.wire_type == OTELI_WIRE_BYTES)
             message = oteli_field_text(&field);
-        if (step != OTELI_PROTOBUF_FIELD)
-            break;
     }
-    return is_sound(step, body->is_cut) ? message : (otel_slice){0};
+    return is_sound(&reader, body->is_cut) ? message : (otel_slice){0};
 }
 
 const char *oteli_response_printable(otel_slice message, char *out, size_t size)
