@@ -85,27 +85,22 @@ static void read_rate(struct oteli_json *json, double *rate)
     read_within(json, RATE_MAX, true, rate);
 }
 
-/* {"samplingRate": 0.5}; what is left out is 0. */
-static void read_probabilistic(struct oteli_json *json, double *probability)
+/* {"samplingRate": 0.5}, for example; what is left out is 0. */
+static void read_member_of(struct oteli_json *json, const char *name,
+                           void (*read)(struct oteli_json *json, double *number), double *number)
 {
     otel_slice key;
     for (bool first = oteli_json_object(json); oteli_json_member(json, &first, &key);) {
-        if (oteli_json_is(key, "samplingRate"))
-            read_probability(json, probability);
+        if (oteli_json_is(key, name))
+            read(json, number);
         else
             oteli_json_skip(json);
     }
 }
 
-static void read_rate_limiting(struct oteli_json *json, double *rate)
+static void read_probabilistic(struct oteli_json *json, double *probability)
 {
-    otel_slice key;
-    for (bool first = oteli_json_object(json); oteli_json_member(json, &first, &key);) {
-        if (oteli_json_is(key, "maxTracesPerSecond"))
-            read_rate(json, rate);
-        else
-            oteli_json_skip(json);
-    }
+    read_member_of(json, "samplingRate", read_probability, probability);
 }
 
 /* One operation behind the others. */
@@ -214,7 +209,7 @@ static void read_member(struct oteli_json *json, otel_slice key, struct oteli_st
         read_probabilistic(json, &answer->probability);
         answer->has_probability = true;
     } else if (oteli_json_is(key, "rateLimitingSampling")) {
-        read_rate_limiting(json, &answer->rate);
+        read_member_of(json, "maxTracesPerSecond", read_rate, &answer->rate);
         answer->has_rate = true;
     } else if (oteli_json_is(key, "operationSampling") && !answer->has_operations) {
         read_operation_sampling(json, strategy);

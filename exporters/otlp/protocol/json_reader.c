@@ -127,32 +127,26 @@ static size_t take_digits(struct oteli_json *json)
     return (size_t)(json->at - start);
 }
 
-static bool at_one_of(const struct oteli_json *json, char one, char other)
+static bool take_one_of(struct oteli_json *json, char one, char other)
 {
-    return json->at != json->end && (*json->at == one || *json->at == other);
+    if (json->at == json->end || (*json->at != one && *json->at != other))
+        return false;
+    json->at++;
+    return true;
 }
 
+/* Behind a zero at the beginning no other digit can stand, and none is taken. */
 static bool scan_number(struct oteli_json *json)
 {
-    if (at_one_of(json, '-', '-'))
-        json->at++;
-    const bool has_zero = at_one_of(json, '0', '0');
-    const size_t digits = take_digits(json);
-    if (digits == 0 || (has_zero && digits > 1))
+    (void)take_one_of(json, '-', '-');
+    if (!take_one_of(json, '0', '0') && take_digits(json) == 0)
         return false;
-    if (at_one_of(json, '.', '.')) {
-        json->at++;
-        if (take_digits(json) == 0)
-            return false;
-    }
-    if (at_one_of(json, 'e', 'E')) {
-        json->at++;
-        if (at_one_of(json, '+', '-'))
-            json->at++;
-        if (take_digits(json) == 0)
-            return false;
-    }
-    return true;
+    if (take_one_of(json, '.', '.') && take_digits(json) == 0)
+        return false;
+    if (!take_one_of(json, 'e', 'E'))
+        return true;
+    (void)take_one_of(json, '+', '-');
+    return take_digits(json) != 0;
 }
 
 bool oteli_json_number(struct oteli_json *json, otel_slice *number)
@@ -195,14 +189,11 @@ bool oteli_json_string(struct oteli_json *json, otel_slice *string)
     bool is_good = true;
     while (is_good && json->at != json->end && *json->at != '"')
         is_good = scan_character(json);
-    if (!is_good || !at_one_of(json, '"', '"') ||
-        !oteli_utf8_is_valid(string->data, (size_t)(json->at - string->data))) {
-        oteli_json_refuse(json);
-        return false;
-    }
     string->length = (size_t)(json->at - string->data);
-    json->at++;
-    return true;
+    if (is_good && take_one_of(json, '"', '"') && oteli_utf8_is_valid(string->data, string->length))
+        return true;
+    oteli_json_refuse(json);
+    return false;
 }
 
 static uint32_t parse_unit(const char *digits)
