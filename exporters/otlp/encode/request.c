@@ -81,25 +81,19 @@ static enum oteli_encode_result encode_json(struct oteli_request *request, const
     return OTELI_ENCODE_OK;
 }
 
-static enum oteli_encode_result encode_protobuf(struct oteli_request *request,
-                                                const otel_batch *batch, size_t first,
-                                                size_t max_spans)
-{
-    struct oteli_encoder *encoder = &request->encoder;
-    const enum oteli_encode_result result =
-        oteli_encode(encoder, batch, first, max_spans, &request->spans);
-    request->plain = encoder->request;
-    request->plain_length = encoder->request_bytes;
-    return result;
-}
-
 enum oteli_encode_result oteli_request_make(struct oteli_request *request, const otel_batch *batch,
                                             size_t first, size_t max_spans)
 {
+    struct oteli_encoder *encoder = &request->encoder;
+    enum oteli_encode_result result;
     forget(request);
-    const enum oteli_encode_result result = request->json != NULL
-                                                ? encode_json(request, batch, first, max_spans)
-                                                : encode_protobuf(request, batch, first, max_spans);
+    if (request->json != NULL) {
+        result = encode_json(request, batch, first, max_spans);
+    } else {
+        result = oteli_encode(encoder, batch, first, max_spans, &request->spans);
+        request->plain = encoder->request;
+        request->plain_length = encoder->request_bytes;
+    }
     if (result != OTELI_ENCODE_OK || (request->compressor != NULL && !compress(request))) {
         forget(request);
         return result != OTELI_ENCODE_OK ? result : OTELI_ENCODE_NO_MEMORY;
@@ -110,8 +104,8 @@ enum oteli_encode_result oteli_request_make(struct oteli_request *request, const
     request->bytes = request->plain;
     request->length = frame + request->plain_length;
     if (frame != 0) {
-        request->bytes = request->encoder.request - frame;
-        oteli_grpc_put_frame(request->encoder.request - frame, false, request->plain_length);
+        request->bytes = encoder->request - frame;
+        oteli_grpc_put_frame(encoder->request - frame, false, request->plain_length);
     }
     return OTELI_ENCODE_OK;
 }
