@@ -116,32 +116,31 @@ static void free_exporter(void *state)
     dismantle(exporter);
 }
 
-/* With slots that have no transport yet. NULL: no memory. */
-static struct otlp_exporter *new_exporter(size_t slot_count, const struct oteli_receiver *receiver,
-                                          otel_otlp_compression compression,
-                                          size_t max_request_bytes)
+/* Of what is constant in `like`, with slots that have no transport yet. NULL: no memory. */
+static struct otlp_exporter *new_exporter(const struct otlp_exporter *like)
 {
+    const struct oteli_batch_export *constant = &like->batch_export;
     struct otlp_exporter *made = calloc(1, sizeof *made);
     if (made == NULL)
         return NULL;
     struct oteli_batch_export *batch_export = &made->batch_export;
-    made->receiver = *receiver;
-    made->compression = compression;
-    made->name = strdup(receiver->name);
+    made->receiver = like->receiver;
+    made->compression = like->compression;
+    made->name = strdup(like->receiver.name);
     made->receiver.name = made->name;
     batch_export->receiver = &made->receiver;
-    batch_export->max_request_bytes = max_request_bytes;
-    batch_export->slot_count = slot_count;
-    batch_export->slots = calloc(slot_count, sizeof *batch_export->slots);
+    batch_export->timeout_ns = constant->timeout_ns;
+    batch_export->max_request_bytes = constant->max_request_bytes;
+    batch_export->slot_count = constant->slot_count;
+    batch_export->slots = calloc(constant->slot_count, sizeof *batch_export->slots);
     bool is_whole = made->name != NULL && batch_export->slots != NULL;
-    for (size_t i = 0; is_whole && i < slot_count; i++)
-        is_whole = oteli_request_init(&batch_export->slots[i].request, receiver->protocol,
-                                      compression, max_request_bytes);
-    if (!is_whole) {
-        dismantle(made);
-        return NULL;
-    }
-    return made;
+    for (size_t i = 0; is_whole && i < constant->slot_count; i++)
+        is_whole = oteli_request_init(&batch_export->slots[i].request, like->receiver.protocol,
+                                      like->compression, constant->max_request_bytes);
+    if (is_whole)
+        return made;
+    dismantle(made);
+    return NULL;
 }
 
 static otel_status renew(const void *state, otel_exporter *renewed);
@@ -196,45 +195,26 @@ static bool connect_parts(struct otlp_exporter *made, const struct oteli_options
     return batch_export->spool_sender != NULL;
 }
 
-static otel_status renew(const void *state, otel_exporter *renewed)
+/* By the options, or in a forked child like its parent's. */
+static otel_status make(const struct otlp_exporter *like, const struct oteli_options *options,
+                        const struct oteli_batch_export *parents, otel_exporter *exporter)
 {
-    const struct otlp_exporter *parents = state;
-    const struct oteli_batch_export *theirs = &parents->batch_export;
-    struct otlp_exporter *made = new_exporter(theirs->slot_count, &parents->receiver,
-                                              parents->compression, theirs->max_request_bytes);
+    struct otlp_exporter *made = new_exporter(like);
     if (made == NULL)
         return OTEL_ERROR_NO_MEMORY;
-    made->batch_export.timeout_ns = theirs->timeout_ns;
-    if (!connect_parts(made, NULL, theirs)) {
+    if (!connect_parts(made, options, parents)) {
         dismantle(made);
         return OTEL_ERROR_NO_MEMORY;
     }
-    made->free_add_headers_state = parents->free_add_headers_state;
-    hand_out(made, renewed);
+    made->free_add_headers_state = like->free_add_headers_state;
+    hand_out(made, exporter);
     return OTEL_OK;
 }
 
-static otel_status make(const struct oteli_options *options, otel_exporter *exporter)
+static otel_status renew(const void *state, otel_exporter *renewed)
 {
-    const otel_otlp_options *given = &options->given;
-    const struct oteli_receiver receiver = {.name = options->endpoint.name,
-                                            .protocol = given->protocol,
-                                            .add_headers = given->add_headers,
-                                            .add_headers_state = given->add_headers_state};
-    struct otlp_exporter *made =
-        new_exporter(given->concurrency, &receiver, given->compression, given->max_request_bytes);
-    if (made == NULL)
-        return OTEL_ERROR_NO_MEMORY;
-    made->batch_export.timeout_ns =
-        given->timeout_ms < 0 ? FOREVER : oteli_ns_after(0, (uint64_t)given->timeout_ms);
-    if (!connect_parts(made, options, NULL)) {
-        dismantle(made);
-        return OTEL_ERROR_NO_MEMORY;
-    }
-    made->free_add_headers_state = given->free_add_headers_state;
-    hand_out(made, exporter);
-    exporter->destination_is_default = options->endpoint_is_default;
-    return OTEL_OK;
+    const struct otlp_exporter *parents = state;
+    return make(parents, NULL, &parents->batch_export, renewed);
 }
 
 otel_status otel_otlp_exporter_new(const otel_otlp_options *given, otel_exporter *exporter)
@@ -243,7 +223,22 @@ otel_status otel_otlp_exporter_new(const otel_otlp_options *given, otel_exporter
     otel_status status = oteli_options_init(&options, OTELI_SIGNAL_TRACES, given);
     if (status != OTEL_OK)
         return status;
-    status = make(&options, exporter);
+    const otel_otlp_options *chosen = &options.given;
+    const struct otlp_exporter like = {
+        .receiver = {.name = options.endpoint.name,
+                     .protocol = chosen->protocol,
+                     .add_headers = chosen->add_headers,
+                     .add_headers_state = chosen->add_headers_state},
+        .batch_export = {.timeout_ns = chosen->timeout_ms < 0
+                                           ? FOREVER
+                                           : oteli_ns_after(0, (uint64_t)chosen->timeout_ms),
+                         .max_request_bytes = chosen->max_request_bytes,
+                         .slot_count = chosen->concurrency},
+        .compression = chosen->compression,
+        .free_add_headers_state = chosen->free_add_headers_state};
+    status = make(&like, &options, NULL, exporter);
+    if (status == OTEL_OK)
+        exporter->destination_is_default = options.endpoint_is_default;
     oteli_options_fini(&options);
     return status;
 }
