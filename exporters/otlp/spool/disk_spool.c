@@ -82,7 +82,6 @@ struct oteli_spool *oteli_spool_open(const char *directory, const char *endpoint
         free(spool);
         return NULL;
     }
-    oteli_spool_index_init(&spool->index);
     spool->format = format;
     spool->max_bytes = max_bytes != 0 ? max_bytes : DEFAULT_MAX_BYTES;
     spool->max_age_ns = max_age_ns(max_age_ms);
@@ -446,8 +445,7 @@ static bool find_first(struct oteli_spool *spool, struct oteli_spool_item *item,
         spool->is_sending = true;
         *item = (struct oteli_spool_item){.bytes = spool->buffer.bytes + OTELI_SPOOL_HEAD,
                                           .length = entry->file.length,
-                                          .spans = entry->file.spans,
-                                          .written_unix_ns = entry->file.written_unix_ns};
+                                          .spans = entry->file.spans};
         return true;
     }
     oteli_spool_dir_unlock(&spool->dir);

@@ -35,7 +35,6 @@ struct oteli_spool_item {
     const void *bytes;
     size_t length;
     uint32_t spans;
-    uint64_t written_unix_ns;
 };
 
 /* `format`: HTTP_JSON or HTTP_PROTOBUF, which gRPC shares. `max_bytes`, `max_age_ms`: as in

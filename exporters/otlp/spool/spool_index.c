@@ -8,17 +8,12 @@
 
 enum { ROOM_AT_FIRST = 64 };
 
-void oteli_spool_index_init(struct oteli_spool_index *index)
-{
-    *index = (struct oteli_spool_index){0};
-}
-
 void oteli_spool_index_fini(struct oteli_spool_index *index)
 {
     oteli_spool_count_left(index->spans, index->bytes);
     oteli_spool_count_foreign(-(int64_t)index->foreign);
     free(index->entries);
-    oteli_spool_index_init(index);
+    *index = (struct oteli_spool_index){0};
 }
 
 static struct oteli_spool_entry *end_of(const struct oteli_spool_index *index)

@@ -34,6 +34,7 @@ struct oteli_spool_clock {
  * expire for a step of the clock. */
 int64_t oteli_spool_born_ns(const struct oteli_spool_clock *clock, uint64_t written_unix_ns);
 
+/* All zero at first. */
 struct oteli_spool_index {
     struct oteli_spool_entry *entries; /* `count` of them, in order */
     size_t count;
@@ -44,7 +45,6 @@ struct oteli_spool_index {
     uint64_t foreign;
 };
 
-void oteli_spool_index_init(struct oteli_spool_index *index);
 /* What waits is left behind. */
 void oteli_spool_index_fini(struct oteli_spool_index *index);
 

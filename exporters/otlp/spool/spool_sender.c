@@ -256,25 +256,19 @@ static bool begin(struct oteli_spool_sender *spool_sender, int *again_ms)
     return false;
 }
 
-/* Until a file may be sent. */
-static int wait_ms(const struct oteli_spool_sender *spool_sender)
-{
-    return oteli_ms_until(spool_sender->next_try_ns);
-}
-
 int oteli_spool_sender_attend(struct oteli_spool_sender *spool_sender)
 {
     int again_ms;
     if (spool_sender->is_sending && go_on(spool_sender))
-        return wait_ms(spool_sender); /* what comes next can wait for a batch */
+        return oteli_ms_until(spool_sender->next_try_ns); /* that can wait for a batch */
     if (!spool_sender->is_sending) {
-        again_ms = wait_ms(spool_sender);
+        again_ms = oteli_ms_until(spool_sender->next_try_ns);
         if (again_ms != 0)
             return again_ms;
         if (!begin(spool_sender, &again_ms))
             return again_ms;
         if (go_on(spool_sender))
-            return wait_ms(spool_sender);
+            return oteli_ms_until(spool_sender->next_try_ns);
     }
     again_ms =
         oteli_request_call_timeout_ms(&spool_sender->request_call, spool_sender->deadline_ns);
