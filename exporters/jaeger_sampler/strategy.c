@@ -5,7 +5,6 @@
 #include "common/text/text.h"
 #include "exporters/otlp/protocol/json_reader.h"
 
-#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,21 +42,19 @@ static void set_probability(struct oteli_operation *operation, double probabilit
     operation->ratio = oteli_ratio_of(probability);
 }
 
-/* A number, whatever the program's locale says of points. False: it is none. */
+/* False: it is none. */
 static bool read_number(struct oteli_json *json, double *number)
 {
     otel_slice digits;
     char text[NUMBER_LENGTH_MAX + 1];
     if (!oteli_json_number(json, &digits))
         return false;
-    const locale_t c_locale = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
-    if (digits.length > NUMBER_LENGTH_MAX || c_locale == (locale_t)0) {
+    const bool is_read =
+        digits.length <= NUMBER_LENGTH_MAX &&
+        oteli_parse_decimal((otel_slice){oteli_slice_put(text, digits), digits.length}, number);
+    if (!is_read)
         oteli_json_refuse(json);
-        return false;
-    }
-    *number = strtod_l(oteli_slice_put(text, digits), NULL, c_locale);
-    freelocale(c_locale);
-    return true;
+    return is_read;
 }
 
 /* A number from 0 to `limit`, which larger ones become if `is_capped`; `*number` stays as it is

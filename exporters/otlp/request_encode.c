@@ -82,21 +82,11 @@ otel_status otel_otlp_encode(otel_otlp_encoder *encoder, const otel_batch *batch
     return OTEL_ERROR_NO_MEMORY;
 }
 
-static otel_otlp_verdict verdict_of(enum oteli_verdict verdict)
-{
-    switch (verdict) {
-    case OTELI_VERDICT_DELIVERED:
-        return OTEL_OTLP_DELIVERED;
-    case OTELI_VERDICT_RETRY:
-        return OTEL_OTLP_RETRY;
-    case OTELI_VERDICT_TOO_LARGE:
-        return OTEL_OTLP_TOO_LARGE;
-    case OTELI_VERDICT_HOPELESS:
-    case OTELI_VERDICT_FINAL:
-        break;
-    }
-    return OTEL_OTLP_REFUSED;
-}
+static const otel_otlp_verdict verdicts[] = {
+    [OTELI_VERDICT_DELIVERED] = OTEL_OTLP_DELIVERED, [OTELI_VERDICT_RETRY] = OTEL_OTLP_RETRY,
+    [OTELI_VERDICT_TOO_LARGE] = OTEL_OTLP_TOO_LARGE, [OTELI_VERDICT_HOPELESS] = OTEL_OTLP_REFUSED,
+    [OTELI_VERDICT_FINAL] = OTEL_OTLP_REFUSED,
+};
 
 void otel_otlp_read_answer(otel_otlp_protocol protocol, const otel_otlp_response *response,
                            otel_otlp_answer *answer)
@@ -122,7 +112,7 @@ void otel_otlp_read_answer(otel_otlp_protocol protocol, const otel_otlp_response
 
     otel_otlp_answer made = {
         .size = answer->size,
-        .verdict = verdict_of(outcome.verdict),
+        .verdict = verdicts[outcome.verdict],
         .may_have_arrived = outcome.may_have_arrived,
         .retry_after_ms = outcome.asked_ms,
         .rejected = outcome.rejected,

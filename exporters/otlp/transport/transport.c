@@ -187,15 +187,20 @@ static bool drive(struct oteli_transport *transport)
     return is_through;
 }
 
+/* Inside curl. */
+static void break_off(struct oteli_transport *transport)
+{
+    curl_multi_remove_handle(transport->multi, transport->easy);
+    transport->is_running = false;
+    oteli_sockets_forget_closed(&transport->sockets);
+}
+
 /* Enter with handles that are free for a request. */
 static bool make_ready(struct oteli_transport *transport)
 {
     if (oteli_transport_enter(transport)) {
-        if (transport->is_running) {
-            curl_multi_remove_handle(transport->multi, transport->easy);
-            transport->is_running = false;
-            oteli_sockets_forget_closed(&transport->sockets);
-        }
+        if (transport->is_running)
+            break_off(transport);
         if (!transport->is_spoilt || oteli_transport_reopen(transport))
             return true;
         oteli_transport_leave(transport);
@@ -290,23 +295,21 @@ bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
 void oteli_transport_cancel(struct oteli_transport *transport,
                             struct oteli_transport_response *answer)
 {
-    if (!drive(transport)) {
+    const bool is_through = drive(transport);
+    if (!is_through)
         transport->result = CURLE_OPERATION_TIMEDOUT;
-        oteli_transport_fill(transport, answer);
-        if (oteli_transport_enter(transport)) {
-            struct oteli_signal_guard guard;
-            oteli_transport_guard(transport, &guard);
-            curl_multi_remove_handle(transport->multi, transport->easy);
-            oteli_sockets_forget_closed(&transport->sockets);
-            oteli_transport_unguard(transport, &guard);
-            oteli_transport_leave(transport);
-        } else {
-            oteli_transport_abandon(transport);
-        }
-        transport->is_running = false;
-        answer->problem = answer->body_was_sent ? "no answer in time" : "no connection in time";
+    oteli_transport_fill(transport, answer);
+    if (is_through)
+        return;
+    answer->problem = answer->body_was_sent ? "no answer in time" : "no connection in time";
+    if (oteli_transport_enter(transport)) {
+        struct oteli_signal_guard guard;
+        oteli_transport_guard(transport, &guard);
+        break_off(transport);
+        oteli_transport_unguard(transport, &guard);
+        oteli_transport_leave(transport);
     } else {
-        oteli_transport_fill(transport, answer);
+        oteli_transport_abandon(transport);
     }
 }
 
