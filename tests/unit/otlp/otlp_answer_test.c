@@ -355,6 +355,14 @@ TEST(the_delay_of_retry_info_is_found)
     }
 }
 
+TEST(details_that_are_too_long_are_cut)
+{
+    static char details[10001];
+    uint64_t delay_ms;
+    memset(details, 'A', sizeof details - 1);
+    assert_false(oteli_grpc_retry_ms(details, &delay_ms));
+}
+
 TEST(other_details_say_nothing)
 {
     static const char *const others[] = {

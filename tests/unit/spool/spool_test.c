@@ -40,8 +40,8 @@ TEST(a_file_is_as_young_as_the_clocks_allow)
         uint64_t written_ns;
         int64_t step_ns;
         int64_t age_ns;
-    } rows[] = {{900, 0, 100}, {900, 60, 40}, {900, -60, 100}, {900, 160, 100},
-                {1100, 0, 0},  {1100, 60, 0}, {1100, -160, 60}};
+    } rows[] = {{900, 0, 100},   {900, 60, 40}, {900, -60, 100}, {900, 100, 0},
+                {900, 160, 100}, {1100, 0, 0},  {1100, 60, 0},   {1100, -160, 60}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct oteli_spool_clock clock = {
             .unix_ns = 1000, .boot_ns = 5000, .step_ns = rows[i].step_ns};
