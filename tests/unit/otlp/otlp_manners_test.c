@@ -230,6 +230,10 @@ TEST(a_retry_after_without_a_date_is_in_seconds)
     uint64_t wait_ms;
     assert_true(oteli_retry_after_ms("7", NOW, &wait_ms));
     assert_int_equal(wait_ms, 7000);
+    assert_true(oteli_retry_after_ms("9220000000000000", NOW, &wait_ms));
+    assert_int_equal(wait_ms, UINT64_C(9220000000000000000));
+    assert_true(oteli_retry_after_ms("9224000000000000", NOW, &wait_ms));
+    assert_int_equal(wait_ms, UINT64_MAX);
 }
 
 TEST(a_bad_retry_after_is_none)
