@@ -4,7 +4,7 @@
  *
  * The schema has been checked: each sampler is a mapping with one key. Samplers are made of
  * samplers, at most as deep as a document may be nested. */
-#include "config/registry.h"
+#include "config/read/registry.h"
 #include "config/settings.h"
 
 #include <otel/jaeger_remote.h>

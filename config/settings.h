@@ -8,19 +8,13 @@
 #ifndef OTELI_CONFIG_SETTINGS_H
 #define OTELI_CONFIG_SETTINGS_H
 
-#include "config/read/document.h"
+#include "config/read/read_value.h"
 
 #include <otel/config.h>
 #include <otel/otlp.h>
 #include <otel/sdk.h>
 
-/* Of the program's own: its name has been registered. */
-struct oteli_component_setting {
-    const otel_component_provider *provider;
-    const otel_properties *properties; /* NULL: there are none */
-};
-
-/* --- Processors: config/read/read_processor.c --- */
+/* --- Processors: config/read_processor.c --- */
 
 enum oteli_exporter_kind {
     OTELI_EXPORTER_OTLP,
@@ -62,7 +56,7 @@ struct oteli_processor_setting {
     struct oteli_component_setting component;
 };
 
-/* --- All of it: config/read/read.c --- */
+/* --- All of it: config/settings.c --- */
 
 struct oteli_tracer_setting {
     const char *pattern; /* of its name, with ? and * */
@@ -100,11 +94,6 @@ void oteli_processors_read(const struct oteli_node *processors, struct oteli_poo
 void oteli_resource_read(const struct oteli_node *resource, struct oteli_pool *pool,
                          struct oteli_faults *faults, struct oteli_settings *settings);
 
-/* A component that is registered, from the item of its name; its provider is NULL where it is
- * not. */
-struct oteli_component_setting oteli_component_read(otel_component_type type,
-                                                    const struct oteli_item *item);
-
 /* What the setting of an OTLP exporter means: options whose texts are the setting's or below.
  * False: no memory, or its endpoint cannot be used, and there is nothing to free. */
 struct oteli_made_otlp {
@@ -125,19 +114,5 @@ otel_status oteli_make_exporter(const struct oteli_exporter_setting *setting,
 /* One that asks a server asks for the rules of this service (NULL: unknown). */
 otel_status oteli_make_sampler(const struct oteli_settings *settings, const char *service_name,
                                struct oteli_faults *faults, otel_sampler *sampler);
-
-/* config/read/read_value.c: members of a mapping, missing or null as NULL, 0, or what is said. */
-const char *oteli_read_text(const struct oteli_node *mapping, const char *key);
-bool oteli_read_bool(const struct oteli_node *mapping, const char *key, bool otherwise);
-int64_t oteli_read_number(const struct oteli_node *mapping, const char *key);
-
-/* The keys of a list of mappings with one each, as "key,key". NULL: no memory, or no list. */
-char *oteli_read_keys(const struct oteli_node *list, struct oteli_pool *pool,
-                      struct oteli_faults *faults);
-
-/* A list of texts as an array; `count` is 0 without a list. NULL: no memory, or no list. */
-const char *const *oteli_read_texts(const struct oteli_node *mapping, const char *key,
-                                    struct oteli_pool *pool, struct oteli_faults *faults,
-                                    size_t *count);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/read/read_value.c - single values out of a checked document; see settings.h. Start/stop
- * only. */
-#include "config/registry.h"
-#include "config/settings.h"
+/* config/read/read_value.c - the contracts are in config/read/read_value.h. Start/stop only. */
+#include "config/read/read_value.h"
+
+#include "config/read/registry.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 
 #include "common/text/secrets.h"
 #include "common/text/text.h"
-#include "config/registry.h"
+#include "config/read/registry.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -67,7 +67,7 @@ extern const struct oteli_schema oteli_schema_file;
 void oteli_schema_check(const struct oteli_node *root, const struct oteli_schema *schema,
                         struct oteli_faults *faults);
 
-/* config/check.c: the rules of single values, for the table. */
+/* config/read/check.c: the rules of single values, for the table. */
 const char *oteli_check_file_format(const struct oteli_node *node);
 const char *oteli_doubt_file_format(const struct oteli_node *node);
 const char *oteli_check_endpoint(const struct oteli_node *node);

@@ -2,7 +2,7 @@
 /* tests/unit/config/config_file_profiler_test.c - specification of distribution.otel-c.profiler in
  * a file: how it is read, what cannot be, and what otel_start makes of it. */
 #include "common/config/configuration.h"
-#include "config/registry.h"
+#include "config/read/registry.h"
 #include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/config_file.h"

@@ -3,7 +3,7 @@
  * started from a file, by its name and by OTEL_CONFIG_FILE, and is not started from a bad one. */
 #include "common/config/configuration.h"
 #include "config/build_options.h"
-#include "config/registry.h"
+#include "config/read/registry.h"
 #include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/config_file.h"

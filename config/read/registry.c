@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/registry.c - names of components, and how their makers read what the file says.
+/* config/read/registry.c - names of components, and how their makers read what the file says.
  * Start/stop only. Owns the list; an otel_properties is a node of a document, or an item of a
  * list in one, which looks like a mapping with the property "value". */
-#include "config/registry.h"
+#include "config/read/registry.h"
 
 #include <string.h>
 

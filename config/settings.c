@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/read/read.c - a checked document as plain values; see settings.h. Start/stop only. */
+/* config/settings.c - a checked document as plain values; see settings.h. Start/stop only. */
 #include "config/settings.h"
 
 #include "common/text/text.h"

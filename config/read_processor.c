@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/read/read_processor.c - span processors and their exporters; see settings.h. Start/stop
+/* config/read_processor.c - span processors and their exporters; see settings.h. Start/stop
  * only.
  *
  * All batch processors share one queue here, so they must agree on its settings. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/registry.h - the components that programs have given names. Start/stop only. */
+/* config/read/registry.h - the components that programs have given names. Start/stop only. */
 #ifndef OTELI_CONFIG_REGISTRY_H
 #define OTELI_CONFIG_REGISTRY_H
 

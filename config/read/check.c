@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/check.c - the rules of single values that the table cannot write down; see schema.h.
+/* config/read/check.c - the rules of single values that the table cannot write down; see schema.h.
  * Each answers NULL, or the end of a sentence that begins with the path of the value. Any
  * thread. */
 #include "config/read/schema.h"

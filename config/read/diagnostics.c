@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/diagnostics.c - see diagnostics.h. */
-#include "config/diagnostics.h"
+/* config/read/diagnostics.c - see diagnostics.h. */
+#include "config/read/diagnostics.h"
 
 #include "common/log.h"
 #include <inttypes.h>

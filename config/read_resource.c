@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/read/read_resource.c - the resource: attributes of a type, a list of texts, and who may
+/* config/read_resource.c - the resource: attributes of a type, a list of texts, and who may
  * find out more; see settings.h. Start/stop only. */
 #include "config/settings.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/diagnostics.h - what is wrong with a file, one line of the log each:
+/* config/read/diagnostics.h - what is wrong with a file, one line of the log each:
  * file:line:column: reason. Start/stop only. */
 #ifndef OTELI_DIAGNOSTICS_H
 #define OTELI_DIAGNOSTICS_H

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* config/read/read_value.h - single values out of a checked document. Start/stop only. */
+#ifndef OTELI_READ_VALUE_H
+#define OTELI_READ_VALUE_H
+
+#include "config/read/document.h"
+
+#include <otel/config.h>
+
+/* Members of a mapping, missing or null as NULL, 0, or what is said. */
+const char *oteli_read_text(const struct oteli_node *mapping, const char *key);
+bool oteli_read_bool(const struct oteli_node *mapping, const char *key, bool otherwise);
+int64_t oteli_read_number(const struct oteli_node *mapping, const char *key);
+
+/* The keys of a list of mappings with one each, as "key,key". NULL: no memory, or no list. */
+char *oteli_read_keys(const struct oteli_node *list, struct oteli_pool *pool,
+                      struct oteli_faults *faults);
+
+/* A list of texts as an array; `count` is 0 without a list. NULL: no memory, or no list. */
+const char *const *oteli_read_texts(const struct oteli_node *mapping, const char *key,
+                                    struct oteli_pool *pool, struct oteli_faults *faults,
+                                    size_t *count);
+
+/* Of the program's own: its name has been registered. */
+struct oteli_component_setting {
+    const otel_component_provider *provider;
+    const otel_properties *properties; /* NULL: there are none */
+};
+
+/* A component that is registered, from the item of its name; its provider is NULL where it is
+ * not. */
+struct oteli_component_setting oteli_component_read(otel_component_type type,
+                                                    const struct oteli_item *item);
+
+#endif
