@@ -11,15 +11,19 @@
 #include "api/span/tracer.h"
 #include "api/thread/detached_pool.h"
 #include "api/thread/thread_state.h"
+#include "common/log.h"
 
 #include <stdlib.h>
 
 /* --- an SDK is installed --- */
 
-/* Let children be known to themselves. In a child it has been done by the parent. */
+/* Let children be known to themselves, and count log lines with this process. In a child it has
+ * been done by the parent. */
 static void watch(void)
 {
     static bool is_done;
+    if (!is_done)
+        oteli_log_share();
     if (!is_done && oteli_fork_wipe(&oteli_watched, sizeof oteli_watched)) {
         oteli_fork_wipe(oteli_detached_parts, sizeof oteli_detached_parts);
         oteli_fork_watch(&oteli_watched.words.mark);

@@ -2,7 +2,6 @@
 /* common/base/random.c - seeds for the generators of random.h. Any thread. */
 #include "common/base/random.h"
 #include "common/base/atomic.h"
-#include "common/clock/time_units.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -26,7 +25,7 @@ static void stir(struct oteli_random *random)
     static uint64_t calls;
     struct timespec now = {0};
     clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t seed = oteli_timespec_ns(now);
+    uint64_t seed = (uint64_t)now.tv_sec << 30 ^ (uint64_t)now.tv_nsec;
     seed ^= (uint64_t)getpid() << 40 ^ (uint64_t)(uintptr_t)random << 8;
     seed += oteli_add_full_64(&calls, 1) * UINT64_C(0xd1342543de82ef95);
     random->state ^= next_mixed(&seed);

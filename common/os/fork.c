@@ -3,8 +3,8 @@
 #include "common/os/fork.h"
 #include "common/base/atomic.h"
 #include "common/clock/clock.h"
-#include "common/log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -51,14 +51,9 @@ void oteli_fork_add(void (*forget)(void))
             (void)oteli_cas_full_64(&forgets[i], 0, number); /* or another thread was first */
         is_known = oteli_load_relaxed_64(&forgets[i]) == number;
     }
-    if (!is_known)
-        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR,
-                         "forked children will not work: MOST in common/os/fork.c is "
-                         "less than there are parts of otel-c");
-    if (oteli_load_relaxed_32(&is_registered) == 0 && oteli_cas_full_32(&is_registered, 0, 1)) {
+    assert(is_known);
+    if (oteli_load_relaxed_32(&is_registered) == 0 && oteli_cas_full_32(&is_registered, 0, 1))
         pthread_atfork(NULL, NULL, on_fork_child);
-        oteli_log_share();
-    }
 }
 
 bool oteli_fork_wipe(void *at, size_t bytes)
