@@ -2,8 +2,7 @@
 /* config/read/substitute.c - put the environment where a scalar refers to it.
  *
  * Scalars only, after YAML has been parsed, and once: neither structure nor references can
- * come in with a value. First the text is cut at each `$$`, then references are looked for in
- * the pieces, so that a reference never reaches over an escape.
+ * come in with a value. A reference does not reach over a `$$`.
  *
  * Threads:  start/stop only.
  * Source:   OpenTelemetry specification, configuration/data-model.md "Environment variable
@@ -12,32 +11,8 @@
 #include "common/config/configuration.h"
 #include "common/text/text.h"
 
-struct writer {
-    struct oteli_pool *pool;
-    char *text;
-    size_t length;
-    size_t size;
-    bool has_failed;
-};
-
-static void put(struct writer *writer, const char *data, size_t length)
-{
-    if (writer->has_failed || length == 0)
-        return;
-    if (length > writer->size - writer->length) {
-        const size_t size = (writer->length + length) * 2;
-        char *text = oteli_pool_take(writer->pool, size);
-        writer->has_failed = text == NULL;
-        if (writer->has_failed)
-            return;
-        if (writer->length != 0)
-            memcpy(text, writer->text, writer->length);
-        writer->text = text;
-        writer->size = size;
-    }
-    memcpy(writer->text + writer->length, data, length);
-    writer->length += length;
-}
+#include <stdio.h>
+#include <stdlib.h>
 
 static bool is_letter(char c)
 {
@@ -98,10 +73,10 @@ static bool read_reference(otel_slice inside, struct reference *reference)
     return read_name((otel_slice){inside.data + length, inside.length - length}, reference);
 }
 
-static otel_status put_variable(struct writer *writer, const struct reference *reference,
-                                size_t *budget)
+static otel_status put_variable(FILE *out, const struct reference *reference,
+                                struct oteli_pool *pool, size_t *budget)
 {
-    const char *name = oteli_pool_text(writer->pool, reference->name.data, reference->name.length);
+    const char *name = oteli_pool_text(pool, reference->name.data, reference->name.length);
     if (name == NULL)
         return OTEL_ERROR_NO_MEMORY;
     const char *value = oteli_env_get(name);
@@ -109,43 +84,29 @@ static otel_status put_variable(struct writer *writer, const struct reference *r
     if (text.length > *budget)
         return OTEL_ERROR_UNSUPPORTED;
     *budget -= text.length;
-    put(writer, text.data, text.length);
+    (void)fwrite(text.data, 1, text.length, out);
     return OTEL_OK;
 }
 
-/* A piece without escapes. A "${" that nothing closes, or that has nothing in it, is text. */
-static otel_status put_piece(struct writer *writer, otel_slice piece, size_t *budget,
-                             otel_slice *culprit)
+/* What begins with a `$`; `used` is how much of the text that is. A "${" that nothing closes, or
+ * that has nothing in it, is text. */
+static otel_status put_dollar(FILE *out, otel_slice text, struct oteli_pool *pool, size_t *budget,
+                              size_t *used)
 {
-    while (piece.length != 0) {
-        const char *begin = memchr(piece.data, '$', piece.length);
-        if (begin == NULL)
-            break;
-        const size_t before = (size_t)(begin - piece.data);
-        const size_t left = piece.length - before;
-        const bool is_open = left >= 2 && begin[1] == '{';
-        const char *close = is_open ? memchr(begin, '}', left) : NULL;
-        if (is_open && close == NULL)
-            break;
-        put(writer, piece.data, before);
-        size_t used = 1;
-        if (is_open && close != begin + 2) {
-            struct reference reference;
-            *culprit = (otel_slice){begin, (size_t)(close - begin) + 1};
-            used = culprit->length;
-            if (!read_reference((otel_slice){begin + 2, used - 3}, &reference))
-                return OTEL_ERROR_INVALID_ARGUMENT;
-            const otel_status status = put_variable(writer, &reference, budget);
-            if (status != OTEL_OK)
-                return status;
-        } else {
-            put(writer, begin, 1);
-        }
-        piece.data = begin + used;
-        piece.length -= before + used;
+    const bool is_escape = text.length > 1 && text.data[1] == '$';
+    const bool is_open = text.length > 1 && text.data[1] == '{';
+    const char *close = is_open ? memchr(text.data, '}', text.length) : NULL;
+    struct reference reference;
+    *used = is_escape ? 2 : 1;
+    if (close == NULL || close == text.data + 2 ||
+        memmem(text.data, (size_t)(close - text.data), "$$", 2) != NULL) {
+        (void)putc('$', out);
+        return OTEL_OK;
     }
-    put(writer, piece.data, piece.length);
-    return OTEL_OK;
+    *used = (size_t)(close - text.data) + 1;
+    if (!read_reference((otel_slice){text.data + 2, *used - 3}, &reference))
+        return OTEL_ERROR_INVALID_ARGUMENT;
+    return put_variable(out, &reference, pool, budget);
 }
 
 otel_status oteli_substitute(otel_slice input, struct oteli_pool *pool, size_t *budget,
@@ -154,23 +115,30 @@ otel_status oteli_substitute(otel_slice input, struct oteli_pool *pool, size_t *
     *output = input;
     if (input.length == 0 || memchr(input.data, '$', input.length) == NULL)
         return OTEL_OK;
-    struct writer writer = {.pool = pool};
-    while (input.length != 0) {
-        const char *escape = memmem(input.data, input.length, "$$", 2);
-        const size_t length = escape != NULL ? (size_t)(escape - input.data) : input.length;
-        const otel_status status =
-            put_piece(&writer, (otel_slice){input.data, length}, budget, culprit);
-        if (status != OTEL_OK)
-            return status;
-        if (escape != NULL)
-            put(&writer, "$", 1);
-        const size_t used = escape != NULL ? length + 2 : length;
-        input.data += used;
-        input.length -= used;
-    }
-    put(&writer, "\0", 1);
-    if (writer.has_failed)
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&text, &length);
+    if (out == NULL)
         return OTEL_ERROR_NO_MEMORY;
-    *output = (otel_slice){writer.text, writer.length - 1};
-    return OTEL_OK;
+    otel_status status = OTEL_OK;
+    while (input.length != 0 && status == OTEL_OK) {
+        const char *dollar = memchr(input.data, '$', input.length);
+        size_t used = dollar != NULL ? (size_t)(dollar - input.data) : input.length;
+        (void)fwrite(input.data, 1, used, out);
+        *culprit = (otel_slice){input.data + used, input.length - used};
+        if (dollar != NULL) {
+            status = put_dollar(out, *culprit, pool, budget, &culprit->length);
+            used += culprit->length;
+        }
+        input = (otel_slice){input.data + used, input.length - used};
+    }
+    if (fclose(out) != 0 && status == OTEL_OK)
+        status = OTEL_ERROR_NO_MEMORY;
+    if (status == OTEL_OK) {
+        output->data = oteli_pool_text(pool, text, length);
+        output->length = length;
+        status = output->data != NULL ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
+    }
+    free(text);
+    return status;
 }
