@@ -5,10 +5,14 @@
 #include "config/build_options.h"
 
 #include "common/config/configuration.h"
+#include "common/text/error_text.h"
 #include "common/text/pattern.h"
 #include "common/text/text.h"
 #include "sdk/lifecycle/sdk_start.h"
 
+#include <errno.h>
+#include <otel/console.h>
+#include <otel/file.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +30,40 @@ bool oteli_file_enables_tracer(void *state, const otel_scope_view *scope)
 
 /* --- Processors --- */
 
+static otel_status create(const struct oteli_component_setting *component, void *made)
+{
+    return component->provider->create(component->provider->state, component->properties, made);
+}
+
+static otel_status make_exporter(const struct oteli_exporter_setting *setting,
+                                 struct oteli_faults *faults, otel_exporter *exporter)
+{
+    otel_status status = OTEL_ERROR_UNSUPPORTED;
+    switch (setting->kind) {
+    case OTELI_EXPORTER_OTLP:
+        status = otel_otlp_exporter_new(&setting->otlp, exporter);
+        break;
+    case OTELI_EXPORTER_OTLP_FILE:
+        status = otel_file_exporter_new(OTEL_FILE_OPTIONS(.path = setting->path), exporter);
+        break;
+    case OTELI_EXPORTER_CONSOLE:
+        status = otel_console_exporter_new(NULL, exporter);
+        break;
+    case OTELI_EXPORTER_REGISTERED:
+        status = create(&setting->component, exporter);
+        break;
+    }
+    if (status == OTEL_ERROR_SYSTEM && setting->path != NULL) {
+        struct oteli_error_text text;
+        oteli_fault(faults, setting->place, "this exporter cannot be made: %.240s: %s",
+                    setting->path, oteli_error_text(errno, &text));
+    } else if (status != OTEL_OK) {
+        oteli_fault(faults, setting->place, "this exporter cannot be made: %s",
+                    otel_status_string(status));
+    }
+    return status;
+}
+
 static otel_status make_processor(const struct oteli_processor_setting *setting,
                                   struct oteli_faults *faults, struct oteli_creation *creation)
 {
@@ -33,11 +71,9 @@ static otel_status make_processor(const struct oteli_processor_setting *setting,
     otel_exporter exporter = {.size = 0};
     otel_status status = OTEL_OK;
     if (setting->kind == OTELI_PROCESSOR_REGISTERED) {
-        status = setting->component.provider->create(
-            setting->component.provider->state, setting->component.properties,
-            &creation->processors[options->processor_count]);
+        status = create(&setting->component, &creation->processors[options->processor_count]);
     } else {
-        status = oteli_make_exporter(&setting->exporter, faults, &exporter);
+        status = make_exporter(&setting->exporter, faults, &exporter);
         if (status != OTEL_OK)
             return status;
         if (setting->kind == OTELI_PROCESSOR_BATCH) {

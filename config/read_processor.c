@@ -4,28 +4,56 @@
  *
  * All batch processors share one queue here, so they must agree on its settings. */
 #include "common/config/configuration.h"
+#include "common/text/text.h"
 #include "config/settings.h"
+#include "exporters/otlp/endpoint.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static void read_headers(const struct oteli_node *list, struct oteli_pool *pool,
-                         struct oteli_faults *faults, struct oteli_exporter_setting *exporter)
+static bool has_header(const otel_otlp_options *otlp, const char *name)
 {
-    if (list == NULL)
-        return;
-    otel_otlp_header *headers = oteli_pool_array(pool, list->count, sizeof *headers);
-    if (headers == NULL) {
+    for (size_t i = 0; i < otlp->header_count; i++)
+        if (oteli_is_word(oteli_slice_of(otlp->headers[i].name), name))
+            return true;
+    return false;
+}
+
+static const char *copy(struct oteli_pool *pool, struct oteli_faults *faults, const char *text)
+{
+    const char *copied = oteli_pool_text(pool, text, strlen(text));
+    if (copied == NULL)
         oteli_fault_no_memory(faults);
-        return;
-    }
-    for (const struct oteli_item *item = list->items; item != NULL; item = item->next) {
+    return copied;
+}
+
+/* Those of `headers`, and those of `headers_list` that are not among them. */
+static void read_headers(const struct oteli_node *body, struct oteli_pool *pool,
+                         struct oteli_faults *faults, otel_otlp_options *otlp)
+{
+    const struct oteli_node *own = oteli_node_value(body, "headers");
+    const char *list = oteli_read_text(body, "headers_list");
+    otel_otlp_header *listed = NULL;
+    size_t listed_count = 0;
+    otel_otlp_header *headers = NULL;
+    if (list == NULL || oteli_otlp_headers_parse("headers_list", list, &listed, &listed_count))
+        headers =
+            oteli_pool_array(pool, (own != NULL ? own->count : 0) + listed_count, sizeof *headers);
+    if (headers == NULL)
+        oteli_fault_no_memory(faults);
+    otlp->headers = headers;
+    const struct oteli_item *item = own != NULL && headers != NULL ? own->items : NULL;
+    for (; item != NULL; item = item->next) {
         const char *value = oteli_read_text(item->value, "value");
         if (value != NULL)
-            headers[exporter->header_count++] =
+            headers[otlp->header_count++] =
                 (otel_otlp_header){oteli_read_text(item->value, "name"), value};
     }
-    exporter->headers = headers;
+    for (size_t i = 0; i < listed_count && headers != NULL; i++)
+        if (!has_header(otlp, listed[i].name))
+            headers[otlp->header_count++] = (otel_otlp_header){copy(pool, faults, listed[i].name),
+                                                               copy(pool, faults, listed[i].value)};
+    oteli_otlp_headers_free(listed, listed_count);
 }
 
 static bool is_word(const struct oteli_node *mapping, const char *key, const char *word)
@@ -34,25 +62,29 @@ static bool is_word(const struct oteli_node *mapping, const char *key, const cha
     return text != NULL && strcmp(text, word) == 0;
 }
 
-static void read_otlp(const struct oteli_node *body, struct oteli_pool *pool,
-                      struct oteli_faults *faults, struct oteli_exporter_setting *exporter)
+static void read_otlp(const struct oteli_node *body, otel_otlp_protocol protocol,
+                      struct oteli_pool *pool, struct oteli_faults *faults,
+                      struct oteli_exporter_setting *exporter)
 {
     const struct oteli_node *tls = oteli_node_value(body, "tls");
+    const int64_t most = oteli_read_number(body, "max_request_size");
     exporter->kind = OTELI_EXPORTER_OTLP;
-    exporter->endpoint = oteli_read_text(body, "endpoint");
-    exporter->headers_list = oteli_read_text(body, "headers_list");
-    exporter->timeout_ms = oteli_read_number(body, "timeout");
-    exporter->max_request_bytes = oteli_read_number(body, "max_request_size");
-    exporter->max_response_bytes = oteli_read_number(body, "max_response_size");
-    if (is_word(body, "compression", "gzip"))
-        exporter->compression = OTEL_OTLP_COMPRESSION_GZIP;
-    else if (is_word(body, "compression", "zstd"))
-        exporter->compression = OTEL_OTLP_COMPRESSION_ZSTD;
-    exporter->ca_file = oteli_read_text(tls, "ca_file");
-    exporter->key_file = oteli_read_text(tls, "key_file");
-    exporter->certificate_file = oteli_read_text(tls, "cert_file");
-    exporter->insecure = oteli_read_bool(tls, "insecure", false);
-    read_headers(oteli_node_value(body, "headers"), pool, faults, exporter);
+    exporter->otlp = (otel_otlp_options){
+        .size = sizeof exporter->otlp,
+        .endpoint = oteli_read_text(body, "endpoint"),
+        .timeout_ms = oteli_read_number(body, "timeout"),
+        .max_request_bytes = most == OTEL_ZERO ? SIZE_MAX : (size_t)most,
+        .max_response_bytes = (size_t)oteli_read_number(body, "max_response_size"),
+        .protocol = protocol,
+        .compression = is_word(body, "compression", "gzip")   ? OTEL_OTLP_COMPRESSION_GZIP
+                       : is_word(body, "compression", "zstd") ? OTEL_OTLP_COMPRESSION_ZSTD
+                                                              : OTEL_OTLP_COMPRESSION_NONE,
+        .ca_file = oteli_read_text(tls, "ca_file"),
+        .key_file = oteli_read_text(tls, "key_file"),
+        .certificate_file = oteli_read_text(tls, "cert_file"),
+        .insecure = oteli_read_bool(tls, "insecure", false),
+    };
+    read_headers(body, pool, faults, &exporter->otlp);
 }
 
 static void read_exporter(const struct oteli_node *node, struct oteli_pool *pool,
@@ -63,12 +95,11 @@ static void read_exporter(const struct oteli_node *node, struct oteli_pool *pool
     const struct oteli_node *body = item->value;
     exporter->place = item->key_place;
     if (strcmp(item->key, "otlp_http") == 0) {
-        read_otlp(body, pool, faults, exporter);
-        if (is_word(body, "encoding", "json"))
-            exporter->protocol = OTEL_OTLP_HTTP_JSON;
+        const bool is_json = is_word(body, "encoding", "json");
+        read_otlp(body, is_json ? OTEL_OTLP_HTTP_JSON : OTEL_OTLP_HTTP_PROTOBUF, pool, faults,
+                  exporter);
     } else if (strcmp(item->key, "otlp_grpc") == 0) {
-        read_otlp(body, pool, faults, exporter);
-        exporter->protocol = OTEL_OTLP_GRPC;
+        read_otlp(body, OTEL_OTLP_GRPC, pool, faults, exporter);
     } else if (strcmp(item->key, "otlp_file/development") == 0) {
         const char *stream = oteli_read_text(body, "output_stream");
         exporter->kind = OTELI_EXPORTER_OTLP_FILE;

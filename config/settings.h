@@ -26,20 +26,8 @@ enum oteli_exporter_kind {
 struct oteli_exporter_setting {
     enum oteli_exporter_kind kind;
     struct oteli_place place;
-    const char *endpoint; /* NULL: the default */
-    const otel_otlp_header *headers;
-    size_t header_count;
-    const char *headers_list; /* name=value,name=value; those above beat these */
-    int64_t timeout_ms;
-    int64_t max_request_bytes;
-    int64_t max_response_bytes;
-    otel_otlp_protocol protocol;
-    otel_otlp_compression compression;
-    const char *ca_file; /* NULL: the system's, and no certificate of ours */
-    const char *key_file;
-    const char *certificate_file;
-    bool insecure;
-    const char *path; /* OTLP_FILE; NULL: stdout */
+    otel_otlp_options otlp; /* OTLP */
+    const char *path;       /* OTLP_FILE; NULL: stdout */
     struct oteli_component_setting component;
 };
 
@@ -94,24 +82,8 @@ void oteli_processors_read(const struct oteli_node *processors, struct oteli_poo
 void oteli_resource_read(const struct oteli_node *resource, struct oteli_pool *pool,
                          struct oteli_faults *faults, struct oteli_settings *settings);
 
-/* What the setting of an OTLP exporter means: options whose texts are the setting's or below.
- * False: no memory, or its endpoint cannot be used, and there is nothing to free. */
-struct oteli_made_otlp {
-    otel_otlp_options options;
-    char *url;
-    otel_otlp_header *listed; /* of headers_list */
-    size_t listed_count;
-    otel_otlp_header *headers; /* all of them */
-};
-bool oteli_make_otlp_options(const struct oteli_exporter_setting *setting,
-                             struct oteli_made_otlp *otlp);
-void oteli_made_otlp_fini(struct oteli_made_otlp *otlp);
-
-/* Make what the settings say; each says in the log why it cannot. */
-otel_status oteli_make_exporter(const struct oteli_exporter_setting *setting,
-                                struct oteli_faults *faults, otel_exporter *exporter);
-
-/* One that asks a server asks for the rules of this service (NULL: unknown). */
+/* Make the sampler of the settings; why it cannot be made is in the log. One that asks a server
+ * asks for the rules of this service (NULL: unknown). */
 otel_status oteli_make_sampler(const struct oteli_settings *settings, const char *service_name,
                                struct oteli_faults *faults, otel_sampler *sampler);
 

@@ -28,8 +28,8 @@ static void check_settings(const struct oteli_settings *settings)
     for (size_t i = 0; i < settings->attribute_count; i++)
         length += strlen(settings->attributes[i].key);
     for (size_t i = 0; i < settings->processor_count; i++)
-        for (size_t j = 0; j < settings->processors[i].exporter.header_count; j++)
-            length += strlen(settings->processors[i].exporter.headers[j].value);
+        for (size_t j = 0; j < settings->processors[i].exporter.otlp.header_count; j++)
+            length += strlen(settings->processors[i].exporter.otlp.headers[j].value);
     for (size_t i = 0; i < settings->tracer_count; i++)
         length += strlen(settings->tracers[i].pattern);
     if (length > OTELI_POOL_MOST || (!settings->is_disabled && settings->processor_count == 0))

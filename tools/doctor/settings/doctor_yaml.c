@@ -17,7 +17,6 @@ struct doctor_yaml {
     struct oteli_faults faults;
     struct oteli_settings settings;
     struct oteli_processor_setting processor; /* the one that sends OTLP */
-    struct oteli_made_otlp otlp;
 };
 
 static void examine(const struct doctor_yaml *yaml, const char *path, struct doctor_faults *faults)
@@ -45,17 +44,16 @@ static bool find_exporter(struct doctor_yaml *yaml)
     return false;
 }
 
-static bool take_route(struct doctor_yaml *yaml, struct doctor_route *route,
+static bool take_route(const struct doctor_yaml *yaml, struct doctor_route *route,
                        struct doctor_record *record)
 {
-    const struct oteli_exporter_setting *exporter = &yaml->processor.exporter;
+    const otel_otlp_options *otlp = &yaml->processor.exporter.otlp;
     struct doctor_target *target = &record->target;
     snprintf(target->url_from, sizeof target->url_from, "the file's endpoint");
     snprintf(target->protocol_from, sizeof target->protocol_from, "the exporter's protocol");
     target->url_is_whole = true;
-    target->url_is_default = exporter->endpoint == NULL;
-    return oteli_make_otlp_options(exporter, &yaml->otlp) &&
-           doctor_route_take(route, &yaml->otlp.options, record);
+    target->url_is_default = otlp->endpoint == NULL;
+    return doctor_route_take(route, otlp, record);
 }
 
 struct doctor_yaml *doctor_yaml_load(const char *path, struct doctor_route *route,
@@ -83,7 +81,6 @@ void doctor_yaml_free(struct doctor_yaml *yaml)
 {
     if (yaml == NULL)
         return;
-    oteli_made_otlp_fini(&yaml->otlp);
     oteli_pool_fini(&yaml->pool);
     free(yaml);
 }
@@ -91,7 +88,7 @@ void doctor_yaml_free(struct doctor_yaml *yaml)
 otel_status doctor_yaml_start(struct doctor_yaml *yaml, unsigned timeout_ms)
 {
     struct oteli_settings settings = yaml->settings;
-    yaml->processor.exporter.timeout_ms = timeout_ms;
+    yaml->processor.exporter.otlp.timeout_ms = timeout_ms;
     settings.processors = &yaml->processor;
     settings.processor_count = 1;
     settings.sampler = NULL; /* the default takes every root */
