@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/config/config_file_test.c - specification of config/read/schema.c and its table,
- * config/read/check.c and config/read*.c: what a file may say, what it says then, and what is said about
- * a bad one. */
+ * config/read/check.c and config/read*.c: what a file may say, what it says then, and what is said
+ * about a bad one. */
 #include "tests/support/config_file.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
