@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* common/config/config_text.c - the contracts are in common/config/config_text.h, and for the ratio
- * and for what is shown in common/config/configuration.h. Runs while the SDK starts; owns nothing.
+ * in common/config/configuration.h. Runs while the SDK starts; owns nothing.
  *
  * strtol is not used: it takes signs and hexadecimal, and answers through errno. */
 #include "common/config/config_text.h"

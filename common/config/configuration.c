@@ -153,17 +153,6 @@ static void explain(const struct oteli_config_row *row, otel_status status, otel
                  row->max);
 }
 
-static otel_status complain_about_option(const struct oteli_config_row *row, const char *text,
-                                         otel_status status, otel_slice culprit)
-{
-    char why[320];
-    char shown[201];
-    explain(row, status, culprit, true, why, sizeof why);
-    OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "otel_sdk_options.%s=\"%s\" %s", row->name,
-                     oteli_hide_in_setting(text, shown, sizeof shown), why);
-    return status;
-}
-
 static bool is_unset(const struct oteli_config_row *row, const char *text)
 {
     if (text == NULL || text[0] == '\0')
@@ -171,58 +160,53 @@ static bool is_unset(const struct oteli_config_row *row, const char *text)
     return row->type != OTELI_TYPE_STRING && oteli_trim(oteli_slice_of(text)).length == 0;
 }
 
-static otel_status number_from_code(const struct oteli_config_row *row, int64_t number,
-                                    struct oteli_setting *setting, bool *given)
+/* A number, or why it is none, in digits in `text`. */
+static otel_status take_number(const struct oteli_config_row *row, int64_t number, char text[32],
+                               struct oteli_setting *setting, otel_slice *culprit)
 {
-    if (number == 0)
-        return OTEL_OK;
-    if (number >= OTEL_ZERO && oteli_setting_take(row, number == OTEL_ZERO ? 0 : number, setting)) {
-        *given = true;
-        return OTEL_OK;
-    }
-    char text[32];
-    snprintf(text, sizeof text, "%" PRId64, number);
-    return complain_about_option(row, text, OTEL_ERROR_INVALID_ARGUMENT, oteli_slice_of(text));
-}
-
-static otel_status text_from_code(const struct oteli_config_row *row, const char *text,
-                                  struct oteli_setting *setting, bool *given)
-{
-    if (is_unset(row, text))
-        return OTEL_OK;
-    otel_slice culprit;
-    const otel_status status =
-        oteli_setting_parse(row, oteli_slice_of(text), true, setting, &culprit);
-    if (status == OTEL_OK) {
-        *given = setting->text != NULL || !is_text(row);
-        return OTEL_OK;
-    }
-    free(setting->text);
-    setting->text = NULL;
-    return status == OTEL_ERROR_NO_MEMORY ? status
-                                          : complain_about_option(row, text, status, culprit);
+    snprintf(text, 32, "%" PRId64, number);
+    *culprit = oteli_slice_of(text);
+    const bool is_good =
+        number >= OTEL_ZERO && oteli_setting_take(row, number == OTEL_ZERO ? 0 : number, setting);
+    return is_good ? OTEL_OK : OTEL_ERROR_INVALID_ARGUMENT;
 }
 
 /* A member that an older caller's struct does not have counts as unset. */
 static otel_status from_code(const struct loader *loader, const struct oteli_config_row *row,
                              struct oteli_setting *setting, bool *given)
 {
-    if (loader->options == NULL || row->option_offset < 0)
-        return OTEL_OK;
-    const size_t offset = (size_t)row->option_offset;
-    const char *member = (const char *)loader->options + offset;
-    if (IS_TEXT_IN_CODE(row->type)) {
+    union {
         const char *text;
-        if (loader->options->size < offset + sizeof text)
-            return OTEL_OK;
-        memcpy(&text, member, sizeof text);
-        return text_from_code(row, text, setting, given);
-    }
-    int64_t number;
-    if (loader->options->size < offset + sizeof number)
+        int64_t number;
+    } member;
+    const bool has_text = IS_TEXT_IN_CODE(row->type);
+    const size_t size = has_text ? sizeof member.text : sizeof member.number;
+    if (loader->options == NULL || row->option_offset < 0 ||
+        loader->options->size < (size_t)row->option_offset + size)
         return OTEL_OK;
-    memcpy(&number, member, sizeof number);
-    return number_from_code(row, number, setting, given);
+    memcpy(&member, (const char *)loader->options + row->option_offset, size);
+    if (has_text ? is_unset(row, member.text) : member.number == 0)
+        return OTEL_OK;
+
+    char digits[32];
+    otel_slice culprit;
+    const otel_status status =
+        has_text ? oteli_setting_parse(row, oteli_slice_of(member.text), true, setting, &culprit)
+                 : take_number(row, member.number, digits, setting, &culprit);
+    *given = status == OTEL_OK && (setting->text != NULL || !is_text(row));
+    if (status == OTEL_OK)
+        return OTEL_OK;
+    free(setting->text);
+    setting->text = NULL;
+    if (status == OTEL_ERROR_NO_MEMORY)
+        return status;
+    char why[320];
+    char shown[201];
+    explain(row, status, culprit, true, why, sizeof why);
+    OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, OPTIONS "%s=\"%s\" %s", row->name,
+                     oteli_hide_in_setting(has_text ? member.text : digits, shown, sizeof shown),
+                     why);
+    return status;
 }
 
 /* Whether the caller's struct has a member, all of it. */
@@ -371,7 +355,7 @@ static otel_status apply_fallbacks(struct loader *loader)
 
 /* A batch must fit in the queue; and while one is being exported, the queue has to hold
  * what ends meanwhile. */
-static void fit_batch_to_queue(struct loader *loader)
+static void fit_batch_to_queue(const struct loader *loader)
 {
     struct oteli_config *config = loader->config;
     if (!loader->given[ROW_bsp_max_queue_size] && !loader->given[ROW_bsp_max_export_batch_size])
@@ -398,9 +382,8 @@ static void fit_batch_to_queue(struct loader *loader)
 }
 
 /* The argument in the environment is for the sampler that is named there. */
-static void part_sampler_from_argument(const struct loader *loader)
+static void part_sampler_from_argument(struct oteli_config *config)
 {
-    struct oteli_config *config = loader->config;
     if (is_from(config, ROW_traces_sampler_arg, OTELI_FROM_CODE) ||
         is_from(config, ROW_traces_sampler, OTELI_FROM_ENVIRONMENT) ||
         config->traces_sampler_arg == NULL)
@@ -411,9 +394,8 @@ static void part_sampler_from_argument(const struct loader *loader)
 }
 
 /* The argument of a ratio sampler becomes the ratio in force: 1.0 where it is none, or bad. */
-static otel_status settle_ratio(const struct loader *loader)
+static otel_status settle_ratio(struct oteli_config *config)
 {
-    struct oteli_config *config = loader->config;
     char *const given = config->traces_sampler_arg;
     double ratio;
     if (strstr(config->traces_sampler, "traceidratio") == NULL ||
@@ -455,8 +437,8 @@ static otel_status load(struct oteli_config *config, const otel_sdk_options *opt
     if (status == OTEL_OK)
         status = apply_fallbacks(&loader);
     if (status == OTEL_OK) {
-        part_sampler_from_argument(&loader);
-        status = settle_ratio(&loader);
+        part_sampler_from_argument(config);
+        status = settle_ratio(config);
     }
     if (status != OTEL_OK) {
         oteli_config_fini(config);

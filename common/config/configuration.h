@@ -121,11 +121,6 @@ struct oteli_config_row {
 extern const struct oteli_config_row oteli_config_rows[];
 extern const size_t oteli_config_row_count;
 
-/* A value as it may be shown, without secrets: in at most `size` bytes of `out`, or elsewhere.
- * NULL: unset. */
-const char *oteli_config_show(const struct oteli_config *config, const struct oteli_config_row *row,
-                              char *out, size_t size);
-
 /* Tell each setting that is not the default, without secrets; `from`: "environment" or "code". */
 typedef void oteli_config_teller(const void *state, const char *variable, const char *value,
                                  const char *from);

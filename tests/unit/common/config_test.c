@@ -408,7 +408,7 @@ static void assert_origins(const char *expected)
                                         [OTELI_FROM_CODE] = "code",
                                         [OTELI_FROM_GENERAL] = "general"};
     while (*expected != '\0') {
-        char text[700];
+        char text[200];
         const size_t name = strcspn(expected, " ");
         const size_t length = strcspn(expected, "\n");
         size_t row = 0;
