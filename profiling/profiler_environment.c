@@ -17,7 +17,7 @@ static otel_profiler *started; /* atomic; NULL: none */
 otel_profiler *otel_profiler_of_environment(void)
 {
     oteli_fork_notice();
-    return oteli_load_acquire_any(&started);
+    return OTELI_LOAD_ACQUIRE_PTR(&started);
 }
 
 static void stop(int64_t timeout_ms)
@@ -25,7 +25,7 @@ static void stop(int64_t timeout_ms)
     otel_profiler *profiler = otel_profiler_of_environment();
     if (profiler == NULL)
         return;
-    oteli_store_release_any(&started, NULL);
+    OTELI_STORE_RELEASE_PTR(&started, NULL);
     const otel_status status = otel_profiler_stop(profiler, timeout_ms);
     if (status != OTEL_OK)
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "the last profile did not arrive: %s",
@@ -35,7 +35,7 @@ static void stop(int64_t timeout_ms)
 /* A child has no profiler. */
 static void forget(void)
 {
-    oteli_store_release_any(&started, NULL);
+    OTELI_STORE_RELEASE_PTR(&started, NULL);
 }
 
 static bool is_word(const char *given, const char *word)
@@ -82,7 +82,7 @@ static otel_status start(const otel_profiler_words *words)
     const otel_status status = otel_profiler_start(&options, &profiler);
     if (status != OTEL_OK)
         return status;
-    oteli_store_release_any(&started, profiler);
+    OTELI_STORE_RELEASE_PTR(&started, profiler);
     oteli_fork_add(forget);
     oteli_before_shutdown(stop);
     return OTEL_OK;

@@ -143,55 +143,17 @@ static inline void oteli_fence_before_stores(void)
     }
 
 /* `at` is the address of a pointer variable of any type. */
-#define OTELI_LOAD_RELAXED_PTR(at) ((__typeof__(*(at)))oteli_load_relaxed_any(at))
-#define OTELI_LOAD_ACQUIRE_PTR(at) ((__typeof__(*(at)))oteli_load_acquire_any(at))
-#define OTELI_STORE_RELEASE_PTR(at, value) oteli_store_release_any((void *)(at), value)
+#define OTELI_LOAD_RELAXED_PTR(at) \
+    ((__typeof__(*(at)))oteli_load_relaxed_ptr((const oteli_pointer *)(const void *)(at)))
+#define OTELI_LOAD_ACQUIRE_PTR(at) \
+    ((__typeof__(*(at)))oteli_load_acquire_ptr((const oteli_pointer *)(const void *)(at)))
+#define OTELI_STORE_RELEASE_PTR(at, value) \
+    oteli_store_release_ptr((oteli_pointer *)(void *)(at), (void *)(uintptr_t)(value))
 #define OTELI_CAS_FULL_PTR(at, expected, desired) \
-    oteli_cas_full_any((void *)(at), (void *)(expected), (void *)(desired))
+    oteli_cas_full_ptr((oteli_pointer *)(void *)(at), (void *)(expected), (void *)(desired))
 
-#ifdef OTELI_TSAN
-static inline void *oteli_load_relaxed_any(const void *at)
-{
-    return __atomic_load_n((void *const *)at, __ATOMIC_RELAXED);
-}
-static inline void *oteli_load_acquire_any(const void *at)
-{
-    return __atomic_load_n((void *const *)at, __ATOMIC_ACQUIRE);
-}
-static inline void oteli_store_release_any(void *at, const void *value)
-{
-    __atomic_store_n((void **)at, (void *)(uintptr_t)value, __ATOMIC_RELEASE);
-}
-static inline bool oteli_cas_full_any(void *at, void *expected, void *desired)
-{
-    return __atomic_compare_exchange_n((void **)at, &expected, desired, false, __ATOMIC_SEQ_CST,
-                                       __ATOMIC_SEQ_CST);
-}
-#else
-static inline void *oteli_load_relaxed_any(const void *at)
-{
-    return ck_pr_load_ptr((void *const *)at);
-}
-static inline void *oteli_load_acquire_any(const void *at)
-{
-    void *value = ck_pr_load_ptr((void *const *)at);
-    ck_pr_fence_acquire();
-    return value;
-}
-static inline void oteli_store_release_any(void *at, const void *value)
-{
-    ck_pr_fence_release();
-    ck_pr_store_ptr((void **)at, (void *)(uintptr_t)value);
-}
-static inline bool oteli_cas_full_any(void *at, void *expected, void *desired)
-{
-    OTELI_BEFORE_ATOMIC();
-    bool done = ck_pr_cas_ptr(at, expected, desired);
-    OTELI_AFTER_ATOMIC();
-    return done;
-}
-#endif
-
+typedef void *oteli_pointer;
+OTELI_DEFINE_ATOMICS(ptr, oteli_pointer)
 OTELI_DEFINE_ATOMICS(32, uint32_t)
 OTELI_DEFINE_ATOMICS(64, uint64_t)
 

@@ -355,7 +355,7 @@ void oteli_transport_rest(struct oteli_transport *transport)
 
 void oteli_transport_wake(struct oteli_transport *transport)
 {
-    if (oteli_load_acquire_any(&transport->multi) == NULL ||
+    if (OTELI_LOAD_ACQUIRE_PTR(&transport->multi) == NULL ||
         oteli_load_relaxed_32(&transport->process) != (uint32_t)getpid())
         return;
     const int fd = (int)oteli_load_relaxed_32(&transport->waker_fd);

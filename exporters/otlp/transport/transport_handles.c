@@ -197,7 +197,7 @@ static bool open_handles(struct oteli_transport *transport)
         return false;
     }
     note_waker_of_curl(transport, multi);
-    oteli_store_release_any(&transport->multi, multi);
+    OTELI_STORE_RELEASE_PTR(&transport->multi, multi);
     return true;
 }
 
@@ -227,14 +227,14 @@ void oteli_transport_abandon(struct oteli_transport *transport)
 {
     if (transport->easy != NULL) {
         const uint32_t place = oteli_add_full_32(&left_behind_count, 1) % LEFT_BEHIND;
-        oteli_store_release_any(&left_behind[place][0], transport->easy);
-        oteli_store_release_any(&left_behind[place][1], transport->multi);
+        OTELI_STORE_RELEASE_PTR(&left_behind[place][0], transport->easy);
+        OTELI_STORE_RELEASE_PTR(&left_behind[place][1], transport->multi);
     }
     close_epoll_set(transport, &transport->epoll_set);
     oteli_sockets_close_all(&transport->sockets);
     transport->easy = NULL;
     transport->is_running = false;
-    oteli_store_release_any(&transport->multi, NULL);
+    OTELI_STORE_RELEASE_PTR(&transport->multi, NULL);
 }
 
 static void close_handles(struct oteli_transport *transport)
@@ -242,7 +242,7 @@ static void close_handles(struct oteli_transport *transport)
     curl_easy_cleanup(transport->easy);
     curl_multi_cleanup(transport->multi);
     transport->easy = NULL;
-    oteli_store_release_any(&transport->multi, NULL);
+    OTELI_STORE_RELEASE_PTR(&transport->multi, NULL);
     oteli_sockets_forget_all_but(&transport->sockets, transport->waker);
 }
 
