@@ -17,7 +17,7 @@
 #include "common/base/atomic.h"
 #include "common/clock/time_units.h"
 #include "common/os/fork.h"
-#include "common/os/signal_guard.h"
+#include "common/os/quiet_write.h"
 #include "common/text/secrets.h"
 #include "common/text/utf8.h"
 #include <errno.h>
@@ -115,12 +115,8 @@ static bool can_write_at_once(int descriptor)
  * it by SIGPIPE or SIGXFSZ. */
 static void write_to_stderr(const char *line, size_t length)
 {
-    if (!can_write_at_once(STDERR_FILENO))
-        return;
-    struct oteli_signal_guard guard;
-    oteli_signal_guard_begin(&guard);
-    const ssize_t written = write(STDERR_FILENO, line, length);
-    oteli_signal_guard_end(&guard, written < 0 ? errno : 0);
+    if (can_write_at_once(STDERR_FILENO))
+        (void)oteli_quiet_write(STDERR_FILENO, line, length, -1);
 }
 
 static const char *level_word(otel_log_level level)
@@ -272,16 +268,8 @@ static void write_line(struct oteli_log_site *site, otel_log_level level, bool i
     errno = errno_before;
 }
 
-void oteli_log_write(struct oteli_log_site *site, otel_log_level level, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    write_line(site, level, false, 0, format, arguments);
-    va_end(arguments);
-}
-
-void oteli_log_write_lost(struct oteli_log_site *site, otel_log_level level, uint64_t lost,
-                          const char *format, ...)
+void oteli_log_write(struct oteli_log_site *site, otel_log_level level, uint64_t lost,
+                     const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);

@@ -22,22 +22,18 @@ struct oteli_log_site {
     uint64_t lost;       /* … and the spans that they were about */
 };
 
-#define OTELI_LOG(level, ...)                             \
-    do {                                                  \
-        static struct oteli_log_site oteli_site;          \
-        oteli_log_write(&oteli_site, level, __VA_ARGS__); \
-    } while (0)
+#define OTELI_LOG(level, ...) OTELI_LOG_LOST(level, 0, __VA_ARGS__)
 
 /* The same about spans that are lost: `lost` is how many this line is about, and the next one says
  * how many those were that were left out. */
-#define OTELI_LOG_LOST(level, lost, ...)                             \
-    do {                                                             \
-        static struct oteli_log_site oteli_site;                     \
-        oteli_log_write_lost(&oteli_site, level, lost, __VA_ARGS__); \
+#define OTELI_LOG_LOST(level, lost, ...)                        \
+    do {                                                        \
+        static struct oteli_log_site oteli_site;                \
+        oteli_log_write(&oteli_site, level, lost, __VA_ARGS__); \
     } while (0)
 
 /* Not capped: for start-up, where each line has another cause (a bad setting). */
-#define OTELI_LOG_ALWAYS(level, ...) oteli_log_write(NULL, level, __VA_ARGS__)
+#define OTELI_LOG_ALWAYS(level, ...) oteli_log_write(NULL, level, 0, __VA_ARGS__)
 
 /* One line of level info that a program's handler always gets; without one stderr gets it where
  * `is_news`, and otherwise only at OTEL_LOG_DEBUG. Not capped. */
@@ -45,11 +41,7 @@ OTELI_INTERNAL_API void oteli_log_tell(bool is_news, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 OTELI_INTERNAL_API void oteli_log_write(struct oteli_log_site *site, otel_log_level level,
-                                        const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-OTELI_INTERNAL_API void oteli_log_write_lost(struct oteli_log_site *site, otel_log_level level,
-                                             uint64_t lost, const char *format, ...)
+                                        uint64_t lost, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Forked children count lines together with this process from now on. Once. */

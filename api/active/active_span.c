@@ -164,7 +164,7 @@ void oteli_warn_later(const struct oteli_warning *warning)
             " has a link with more attributes than its limit; they are left out",
         [OTELI_BAD_ATTRIBUTE] = ": an attribute with an empty key, or too large, is left out"};
     if (warning->about != OTELI_NO_COMPLAINT)
-        oteli_log_write(&sites[warning->about], OTEL_LOG_WARN, "span \"%s\"%s", warning->name,
+        oteli_log_write(&sites[warning->about], OTEL_LOG_WARN, 0, "span \"%s\"%s", warning->name,
                         texts[warning->about]);
 }
 

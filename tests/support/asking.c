@@ -15,10 +15,12 @@ enum { TURN_MS = 100, CONNECT_MS = 60000, HANGS_MS = 600000 };
 static char lines[8192];
 static char taken[sizeof lines];
 
-void oteli_log_write(struct oteli_log_site *site, otel_log_level level, const char *format, ...)
+void oteli_log_write(struct oteli_log_site *site, otel_log_level level, uint64_t lost,
+                     const char *format, ...)
 {
     (void)site;
     (void)level;
+    (void)lost;
     const size_t length = strlen(lines);
     va_list arguments;
     va_start(arguments, format);

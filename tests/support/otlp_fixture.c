@@ -29,24 +29,12 @@ static void append_line(struct fixture *fixture, const char *format, va_list arg
 
 /* Instead of common/log.c, whose cap on lines of one kind goes by the real clock; of the level
  * debug only what is tried again. */
-void oteli_log_write(struct oteli_log_site *site, otel_log_level level, const char *format, ...)
+void oteli_log_write(struct oteli_log_site *site, otel_log_level level, uint64_t lost,
+                     const char *format, ...)
 {
     (void)site;
-    if (listening != NULL && (level != OTEL_LOG_DEBUG || strstr(format, "; again ") != NULL)) {
-        va_list arguments;
-        va_start(arguments, format);
-        append_line(listening, format, arguments);
-        va_end(arguments);
-    }
-}
-
-void oteli_log_write_lost(struct oteli_log_site *site, otel_log_level level, uint64_t lost,
-                          const char *format, ...)
-{
-    (void)site;
-    (void)level;
     (void)lost;
-    if (listening != NULL) {
+    if (listening != NULL && (level != OTEL_LOG_DEBUG || strstr(format, "; again ") != NULL)) {
         va_list arguments;
         va_start(arguments, format);
         append_line(listening, format, arguments);

@@ -57,13 +57,13 @@ TEST(a_site_is_silent_after_its_line_and_then_says_how_often)
     struct oteli_log_site site = {0};
 
     for (int i = 0; i < 4; i++)
-        oteli_log_write(&site, OTEL_LOG_WARN, "full");
+        oteli_log_write(&site, OTEL_LOG_WARN, 0, "full");
     assert_int_equal(said.lines, 1);
     assert_string_equal(said.last, "full");
     assert_int_equal(site.suppressed, 3);
 
     site.next_ns = 0; /* ten seconds later */
-    oteli_log_write(&site, OTEL_LOG_WARN, "full");
+    oteli_log_write(&site, OTEL_LOG_WARN, 0, "full");
     assert_int_equal(said.lines, 2);
     assert_string_equal(said.last, "full (3 more like this left out)");
     assert_int_equal(site.suppressed, 0);
@@ -74,14 +74,14 @@ TEST(a_line_about_lost_spans_says_how_many_were_left_out)
     struct oteli_log_site site = {0};
 
     for (unsigned i = 0; i < 4; i++)
-        oteli_log_write_lost(&site, OTEL_LOG_WARN, 100, "lost %u", 100u);
+        oteli_log_write(&site, OTEL_LOG_WARN, 100, "lost %u", 100u);
     assert_string_equal(said.last, "lost 100");
 
     site.next_ns = 0; /* ten seconds later */
-    oteli_log_write_lost(&site, OTEL_LOG_WARN, 5, "lost %u", 5u);
+    oteli_log_write(&site, OTEL_LOG_WARN, 5, "lost %u", 5u);
     assert_string_equal(said.last, "lost 5 (and 300 more, in 3 messages left out)");
     site.next_ns = 0;
-    oteli_log_write_lost(&site, OTEL_LOG_WARN, 7, "lost %u", 7u);
+    oteli_log_write(&site, OTEL_LOG_WARN, 7, "lost %u", 7u);
     assert_string_equal(said.last, "lost 7");
 }
 
@@ -101,8 +101,8 @@ TEST(errno_stays_and_nothing_is_allocated)
     oteli_leaks_begin();
     errno = ERANGE;
 
-    oteli_log_write(&site, OTEL_LOG_WARN, "%s: %d", "said", 1);
-    oteli_log_write(&site, OTEL_LOG_WARN, "not said");
+    oteli_log_write(&site, OTEL_LOG_WARN, 0, "%s: %d", "said", 1);
+    oteli_log_write(&site, OTEL_LOG_WARN, 0, "not said");
 
     assert_int_equal(errno, ERANGE);
     assert_int_equal(oteli_leaks_count(), 0);
@@ -142,7 +142,7 @@ TEST(a_long_line_is_cut_and_still_tells_what_was_left_out)
     text[4999] = '\0';
     struct oteli_log_site site = {.next_ns = 0, .suppressed = UINT64_MAX};
 
-    oteli_log_write(&site, OTEL_LOG_WARN, "%s", text);
+    oteli_log_write(&site, OTEL_LOG_WARN, 0, "%s", text);
 
     assert_true(strlen(said.last) < 1024);
     assert_non_null(strstr(said.last, "x (18446744073709551615 more like this left out)"));
