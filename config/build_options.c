@@ -8,6 +8,7 @@
 #include "common/text/error_text.h"
 #include "common/text/pattern.h"
 #include "common/text/text.h"
+#include "config/read/registry.h"
 #include "sdk/lifecycle/sdk_start.h"
 
 #include <errno.h>
@@ -30,11 +31,6 @@ bool oteli_file_enables_tracer(void *state, const otel_scope_view *scope)
 
 /* --- Processors --- */
 
-static otel_status create(const struct oteli_component_setting *component, void *made)
-{
-    return component->provider->create(component->provider->state, component->properties, made);
-}
-
 static otel_status make_exporter(const struct oteli_exporter_setting *setting,
                                  struct oteli_faults *faults, otel_exporter *exporter)
 {
@@ -50,15 +46,15 @@ static otel_status make_exporter(const struct oteli_exporter_setting *setting,
         status = otel_console_exporter_new(NULL, exporter);
         break;
     case OTELI_EXPORTER_REGISTERED:
-        status = create(&setting->component, exporter);
+        status = oteli_registry_create(OTEL_COMPONENT_EXPORTER, setting->item, exporter);
         break;
     }
     if (status == OTEL_ERROR_SYSTEM && setting->path != NULL) {
         struct oteli_error_text text;
-        oteli_fault(faults, setting->place, "this exporter cannot be made: %.240s: %s",
+        oteli_fault(faults, setting->item->key_place, "this exporter cannot be made: %.240s: %s",
                     setting->path, oteli_error_text(errno, &text));
     } else if (status != OTEL_OK) {
-        oteli_fault(faults, setting->place, "this exporter cannot be made: %s",
+        oteli_fault(faults, setting->item->key_place, "this exporter cannot be made: %s",
                     otel_status_string(status));
     }
     return status;
@@ -71,7 +67,8 @@ static otel_status make_processor(const struct oteli_processor_setting *setting,
     otel_exporter exporter = {.size = 0};
     otel_status status = OTEL_OK;
     if (setting->kind == OTELI_PROCESSOR_REGISTERED) {
-        status = create(&setting->component, &creation->processors[options->processor_count]);
+        status = oteli_registry_create(OTEL_COMPONENT_PROCESSOR, setting->item,
+                                       &creation->processors[options->processor_count]);
     } else {
         status = make_exporter(&setting->exporter, faults, &exporter);
         if (status != OTEL_OK)
@@ -85,7 +82,7 @@ static otel_status make_processor(const struct oteli_processor_setting *setting,
     }
     options->processor_count += status == OTEL_OK;
     if (status != OTEL_OK)
-        oteli_fault(faults, setting->place, "this processor cannot be made: %s",
+        oteli_fault(faults, setting->item->key_place, "this processor cannot be made: %s",
                     otel_status_string(status));
     return status;
 }

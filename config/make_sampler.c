@@ -99,13 +99,6 @@ static otel_status make_jaeger_remote(const struct maker *maker, const struct ot
         sampler);
 }
 
-static otel_status make_registered(const struct oteli_item *item, otel_sampler *sampler)
-{
-    const struct oteli_component_setting component =
-        oteli_component_read(OTEL_COMPONENT_SAMPLER, item);
-    return component.provider->create(component.provider->state, component.properties, sampler);
-}
-
 /* Report a sampler that cannot be made, unless one that it consists of has been reported. */
 static void report(const struct maker *maker, size_t faults_before, const struct oteli_item *item,
                    otel_status status)
@@ -140,7 +133,7 @@ static otel_status make_sampler(const struct maker *maker, const struct oteli_no
     else if (strcmp(item->key, "jaeger_remote/development") == 0)
         status = make_jaeger_remote(maker, body, &made);
     else
-        status = make_registered(item, &made);
+        status = oteli_registry_create(OTEL_COMPONENT_SAMPLER, item, &made);
     report(maker, faults_before, item, status);
     if (status == OTEL_OK)
         *sampler = made;

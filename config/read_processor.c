@@ -93,7 +93,7 @@ static void read_exporter(const struct oteli_node *node, struct oteli_pool *pool
     static const char scheme[] = "file://";
     const struct oteli_item *item = node->items;
     const struct oteli_node *body = item->value;
-    exporter->place = item->key_place;
+    exporter->item = item;
     if (strcmp(item->key, "otlp_http") == 0) {
         const bool is_json = is_word(body, "encoding", "json");
         read_otlp(body, is_json ? OTEL_OTLP_HTTP_JSON : OTEL_OTLP_HTTP_PROTOBUF, pool, faults,
@@ -109,7 +109,6 @@ static void read_exporter(const struct oteli_node *node, struct oteli_pool *pool
         exporter->kind = OTELI_EXPORTER_CONSOLE;
     } else {
         exporter->kind = OTELI_EXPORTER_REGISTERED;
-        exporter->component = oteli_component_read(OTEL_COMPONENT_EXPORTER, item);
     }
 }
 
@@ -157,14 +156,13 @@ static void read_batch(const struct oteli_item *item, struct oteli_faults *fault
 static void read_processor(const struct oteli_item *item, struct oteli_pool *pool,
                            struct oteli_faults *faults, struct oteli_processor_setting *processor)
 {
-    processor->place = item->key_place;
+    processor->item = item;
     if (strcmp(item->key, "batch") == 0) {
         processor->kind = OTELI_PROCESSOR_BATCH;
     } else if (strcmp(item->key, "simple") == 0) {
         processor->kind = OTELI_PROCESSOR_SIMPLE;
     } else {
         processor->kind = OTELI_PROCESSOR_REGISTERED;
-        processor->component = oteli_component_read(OTEL_COMPONENT_PROCESSOR, item);
         return;
     }
     read_exporter(oteli_node_value(item->value, "exporter"), pool, faults, &processor->exporter);
@@ -175,11 +173,10 @@ void oteli_processors_read(const struct oteli_node *processors, struct oteli_poo
 {
     if (processors == NULL)
         return;
-    struct oteli_processor_setting *list = oteli_pool_array(pool, processors->count, sizeof *list);
-    if (list == NULL) {
-        oteli_fault_no_memory(faults);
+    struct oteli_processor_setting *list =
+        oteli_read_array(pool, faults, processors->count, sizeof *list);
+    if (list == NULL)
         return;
-    }
     size_t batches = 0;
     size_t count = 0;
     for (const struct oteli_item *item = processors->items; item != NULL; item = item->next) {

@@ -10,11 +10,9 @@ static otel_value array_of(const struct oteli_node *list, const char *type, stru
                            struct oteli_faults *faults)
 {
     otel_value value = otel_value_empty();
-    void *elements = oteli_pool_array(pool, list->count, sizeof(int64_t));
-    if (elements == NULL) {
-        oteli_fault_no_memory(faults);
+    void *elements = oteli_read_array(pool, faults, list->count, sizeof(int64_t));
+    if (elements == NULL)
         return value;
-    }
     size_t i = 0;
     for (const struct oteli_item *item = list->items; item != NULL; item = item->next, i++) {
         if (strcmp(type, "string_array") == 0)
@@ -54,11 +52,9 @@ static void read_attributes(const struct oteli_node *list, struct oteli_pool *po
 {
     if (list == NULL)
         return;
-    otel_attribute *attributes = oteli_pool_array(pool, list->count, sizeof *attributes);
-    if (attributes == NULL) {
-        oteli_fault_no_memory(faults);
+    otel_attribute *attributes = oteli_read_array(pool, faults, list->count, sizeof *attributes);
+    if (attributes == NULL)
         return;
-    }
     for (const struct oteli_item *item = list->items; item != NULL; item = item->next) {
         const struct oteli_node *value = oteli_node_value(item->value, "value");
         const char *type = oteli_read_text(item->value, "type");

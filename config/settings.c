@@ -77,11 +77,9 @@ static void read_propagators(const struct oteli_node *node, struct oteli_pool *p
     const struct oteli_item *first = composite != NULL ? composite->items : NULL;
     for (const struct oteli_item *item = first; item != NULL; item = item->next)
         size += strlen(item->value->items->key) + 1;
-    char *names = oteli_pool_take(pool, size);
-    if (names == NULL) {
-        oteli_fault_no_memory(faults);
+    char *names = oteli_read_array(pool, faults, size, 1);
+    if (names == NULL)
         return;
-    }
     for (const struct oteli_item *item = first; item != NULL; item = item->next)
         add_name(names, oteli_slice_of(item->value->items->key));
     otel_slice rest = oteli_slice_of(list);
@@ -107,11 +105,10 @@ static void read_tracers(const struct oteli_node *configurator, struct oteli_poo
         oteli_read_bool(oteli_node_value(configurator, "default_config"), "enabled", true);
     if (list == NULL)
         return;
-    struct oteli_tracer_setting *tracers = oteli_pool_array(pool, list->count, sizeof *tracers);
-    if (tracers == NULL) {
-        oteli_fault_no_memory(faults);
+    struct oteli_tracer_setting *tracers =
+        oteli_read_array(pool, faults, list->count, sizeof *tracers);
+    if (tracers == NULL)
         return;
-    }
     for (const struct oteli_item *item = list->items; item != NULL; item = item->next)
         tracers[settings->tracer_count++] = (struct oteli_tracer_setting){
             oteli_read_text(item->value, "name"),

@@ -25,10 +25,9 @@ enum oteli_exporter_kind {
 
 struct oteli_exporter_setting {
     enum oteli_exporter_kind kind;
-    struct oteli_place place;
-    otel_otlp_options otlp; /* OTLP */
-    const char *path;       /* OTLP_FILE; NULL: stdout */
-    struct oteli_component_setting component;
+    const struct oteli_item *item; /* with its name */
+    otel_otlp_options otlp;        /* OTLP */
+    const char *path;              /* OTLP_FILE; NULL: stdout */
 };
 
 enum oteli_processor_kind {
@@ -39,9 +38,8 @@ enum oteli_processor_kind {
 
 struct oteli_processor_setting {
     enum oteli_processor_kind kind;
-    struct oteli_place place;
+    const struct oteli_item *item;          /* with its name */
     struct oteli_exporter_setting exporter; /* of those of the first two kinds */
-    struct oteli_component_setting component;
 };
 
 /* --- All of it: config/settings.c --- */

@@ -5,8 +5,6 @@
 
 #include "config/read/document.h"
 
-#include <otel/config.h>
-
 /* Members of a mapping, missing or null as NULL, 0, or what is said. */
 const char *oteli_read_text(const struct oteli_node *mapping, const char *key);
 bool oteli_read_bool(const struct oteli_node *mapping, const char *key, bool otherwise);
@@ -21,15 +19,8 @@ const char *const *oteli_read_texts(const struct oteli_node *mapping, const char
                                     struct oteli_pool *pool, struct oteli_faults *faults,
                                     size_t *count);
 
-/* Of the program's own: its name has been registered. */
-struct oteli_component_setting {
-    const otel_component_provider *provider;
-    const otel_properties *properties; /* NULL: there are none */
-};
-
-/* A component that is registered, from the item of its name; its provider is NULL where it is
- * not. */
-struct oteli_component_setting oteli_component_read(otel_component_type type,
-                                                    const struct oteli_item *item);
+/* `count` pieces of the pool. NULL: no memory, which is a fault. */
+void *oteli_read_array(struct oteli_pool *pool, struct oteli_faults *faults, size_t count,
+                       size_t size);
 
 #endif

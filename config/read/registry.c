@@ -42,6 +42,15 @@ const otel_properties *oteli_properties_of(const struct oteli_node *node)
     return (const otel_properties *)node;
 }
 
+otel_status oteli_registry_create(otel_component_type type, const struct oteli_item *item,
+                                  void *component)
+{
+    const otel_component_provider *provider = oteli_registry_find(type, item->key);
+    const bool is_described = item->value->kind == OTELI_NODE_MAPPING;
+    return provider->create(provider->state, is_described ? oteli_properties_of(item->value) : NULL,
+                            component);
+}
+
 static const struct oteli_node *node_of(const otel_properties *properties)
 {
     return (const struct oteli_node *)properties;

@@ -10,6 +10,11 @@
 /* NULL: there is none. */
 const otel_component_provider *oteli_registry_find(otel_component_type type, const char *name);
 
+/* Make the component that an item of a checked document names and describes: an exporter, a
+ * processor or a sampler. */
+otel_status oteli_registry_create(otel_component_type type, const struct oteli_item *item,
+                                  void *component);
+
 /* A node of a document, as a provider sees it. */
 const otel_properties *oteli_properties_of(const struct oteli_node *node);
 
