@@ -7,7 +7,7 @@
 #include "common/log.h"
 #include "common/os/fork.h"
 #include "profiling/signal/signal_source.h"
-#include "sdk/lifecycle/shutdown_hook.h"
+#include "sdk/lifecycle/lifecycle.h"
 
 #include <otel/profiler.h>
 #include <string.h>

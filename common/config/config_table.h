@@ -15,9 +15,9 @@
  *
  * To add a setting: add its row; append a member to otel_sdk_options if code may choose it too;
  * generate docs/CONFIGURATION.md again; add a row to tests/blackbox/settings_test.py. What the
- * engine keeps of it is a member in sdk/engine/engine.h, set in engine.c, and copied for
- * forked children in fork_engine.c. What a YAML file may set is in config/read/schema_table.c and
- * in the reader and builder of its group. The level of the log stays the first row, so that it
+ * engine keeps of it is a member of its settings (sdk/engine/engine.h), set in engine_life.c;
+ * forked children copy them all. What a YAML file may set is in config/read/schema_table.c and in
+ * the reader and builder of its group. The level of the log stays the first row, so that it
  * holds for what is said about the others. */
 #ifndef OTELI_CONFIG_TABLE_H
 #define OTELI_CONFIG_TABLE_H

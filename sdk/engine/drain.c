@@ -24,7 +24,7 @@ void oteli_drain_begin(struct oteli_engine *engine)
     struct oteli_drain *drain = &engine->drain;
     if (drain->under_way)
         return;
-    oteli_export_renew_clock(engine);
+    oteli_engine_renew_clock(engine);
     drain->under_way = true;
     drain->in_ring = false;
     drain->thread = oteli_threads();
@@ -62,7 +62,7 @@ static void lose(struct oteli_engine *engine, otel_drop_reason reason, uint64_t 
 {
     if (spans == 0)
         return;
-    oteli_export_drop_all(engine, reason, spans);
+    oteli_engine_drop(engine, reason, spans);
     oteli_queue_free_room(engine, spans);
 }
 
@@ -123,7 +123,7 @@ static void give_back(struct oteli_engine *engine, struct oteli_line *line)
     const bool is_current = OTELI_LOAD_ACQUIRE_PTR(&line->owner->line) == line;
     if (line->pins == 0 && !is_current) {
         if (line->consumed != committed_in(line)) /* it came after the last pass */
-            oteli_export_drop_all(engine, OTEL_DROP_ALREADY_SHUTDOWN, spans_left(line));
+            oteli_engine_drop(engine, OTEL_DROP_ALREADY_SHUTDOWN, spans_left(line));
         oteli_line_discard_mounts(line);
         oteli_line_put(line);
         return;
@@ -222,23 +222,6 @@ static bool visit_threads(struct oteli_engine *engine)
     return true;
 }
 
-/* Lines behind the one that is being visited may leave the ring together with it, when
- * they were empty before: from then on they are somebody else's. */
-static bool visit_ring(struct oteli_engine *engine)
-{
-    struct oteli_drain *drain = &engine->drain;
-    for (; drain->ticket != drain->ring_end; drain->ticket++) {
-        if ((int64_t)(drain->ticket - engine->ring.tail) < 0)
-            continue;
-        struct oteli_line *line = oteli_ring_peek(&engine->ring, drain->ticket);
-        fetch_head(oteli_ring_peek(&engine->ring, drain->ticket + 1));
-        if (line != NULL && !take_from(engine, line, committed_in(line)))
-            return false;
-        retire(engine);
-    }
-    return true;
-}
-
 bool oteli_drain_continue(struct oteli_engine *engine)
 {
     struct oteli_drain *drain = &engine->drain;
@@ -249,8 +232,17 @@ bool oteli_drain_continue(struct oteli_engine *engine)
         drain->ticket = engine->ring.tail;
         drain->ring_end = oteli_ring_head(&engine->ring);
     }
-    if (!visit_ring(engine))
-        return false;
+    for (; drain->ticket != drain->ring_end; drain->ticket++) {
+        /* Lines behind the one that is being visited may leave the ring together with it, when
+         * they were empty before: from then on they are somebody else's. */
+        if ((int64_t)(drain->ticket - engine->ring.tail) < 0)
+            continue;
+        struct oteli_line *line = oteli_ring_peek(&engine->ring, drain->ticket);
+        fetch_head(oteli_ring_peek(&engine->ring, drain->ticket + 1));
+        if (line != NULL && !take_from(engine, line, committed_in(line)))
+            return false;
+        retire(engine);
+    }
     drain->under_way = false;
     retire(engine);
     return engine->batch->count < engine->batch->capacity;

@@ -17,34 +17,106 @@
 #include "sdk/engine/drain.h"
 #include "sdk/engine/processors.h"
 #include "sdk/engine/tail.h"
-#include "sdk/lifecycle/custom_callbacks.h"
-#include "sdk/lifecycle/sdk_start.h"
 #include "sdk/pipeline/batch.h"
 #include "sdk/pipeline/event_loop_fds.h"
 #include "sdk/pipeline/ring.h"
 #include "sdk/pipeline/waker.h"
-#include "sdk/process_context/process_context.h"
 #include "sdk/resource/resource.h"
 #include "sdk/sampling/builtin_sampler.h"
-#include "sdk/worker/export.h"
-#include "sdk/worker/worker.h"
 
 #include <otel/sdk.h>
 #include <pthread.h>
 
+/* How exports ended: with success, with spans refused, or dropped for a reason (the last that
+ * was given): OTELI_EXPORT_DROPPED and the reason. */
+enum {
+    OTELI_EXPORT_SUCCEEDED = 0,
+    OTELI_EXPORT_REJECTED = 1,
+    OTELI_EXPORT_DROPPED = 2,
+    OTELI_EXPORT_OUTCOMES = OTELI_EXPORT_DROPPED + OTEL_DROP_REASON_COUNT
+};
+
+/* One exporter and what it did. Counters have one writer at a time, anybody reads. */
+struct oteli_pipeline {
+    otel_exporter exporter;
+    uint64_t delivered;
+    uint64_t rejected;
+    uint64_t spooled;
+    uint64_t dropped[OTEL_DROP_REASON_COUNT];
+    uint64_t exporter_dropped[OTEL_DROP_REASON_COUNT]; /* of these: by the exporter */
+    uint64_t batches;
+    uint64_t handed;                              /* spans that it was given so far */
+    uint64_t export_count[OTELI_EXPORT_OUTCOMES]; /* exports that ended so, and … */
+    uint64_t export_ns[OTELI_EXPORT_OUTCOMES];    /* … what they took together */
+    uint64_t lost_meanwhile; /* for the log: since the first loss, until recovery */
+
+    /* of on_idle.c */
+    bool attends;       /* the exporter can. Constant */
+    int attend_fd;      /* to wait for before calling it; -1: none */
+    uint64_t attend_ns; /* when to call it in any case; UINT64_MAX: not before an export */
+};
+
+/* The export that is under way: through one pipeline after the other. */
+struct oteli_sending {
+    otel_batch *batch; /* NULL: none is */
+    size_t pipeline;
+    const otel_batch *next; /* complete, it comes after this one; NULL: there is none yet */
+    size_t shown;           /* pipelines that have been shown it: who has this one already */
+    uint64_t started_ns;
+    struct oteli_call call;
+};
+
+/* Why everything that was committed by now is being exported. */
+enum oteli_reason {
+    OTELI_REASON_NONE,
+    OTELI_REASON_BATCH, /* a whole one waits; only whole ones are exported */
+    OTELI_REASON_FULL,  /* threads found no room in the queue */
+    OTELI_REASON_TICK,
+    OTELI_REASON_FLUSH,
+    OTELI_REASON_STOP
+};
+
+struct oteli_pass {
+    enum oteli_reason reason; /* of the last one */
+    bool is_under_way;
+    bool is_drained;       /* what is not in a batch by now is not of this pass */
+    uint64_t taken_before; /* drain.taken when it began … */
+    size_t left_over;      /* … what was in the batch already … */
+    uint64_t flush;        /* … and the newest request for a flush */
+};
+
+enum { OTELI_SCHEMA_SIZE = 64 };
+
+/* What an engine was started with. Constant, but for a flag of the sampler: the engine of a forked
+ * child copies it from its parent's. */
+struct oteli_engine_settings {
+    struct oteli_sampler sampler;
+    otel_sampler custom_sampler; /* the program's; its function `sample` is NULL: there is none */
+    void (*generate_ids)(void *state, uint8_t *trace_id, uint8_t *span_id); /* or NULL */
+    void *generate_ids_state;
+    bool (*tracer_enabled)(void *state, const otel_scope_view *scope); /* or NULL */
+    void *tracer_enabled_state;
+    struct oteli_tail_rules tail;
+
+    uint64_t queue_size; /* spans */
+    size_t batch_size;   /* spans */
+    uint64_t schedule_delay_ns;
+    uint64_t export_timeout_ns; /* UINT64_MAX: none */
+
+    bool threadless;
+    size_t thread_stack_bytes;
+    void (*thread_started)(void *state); /* or NULL */
+    void *thread_started_state;
+    char thread_context_schema[OTELI_SCHEMA_SIZE]; /* "": this process publishes no context */
+};
+
 struct oteli_engine {
     struct oteli_sdk sdk; /* first: what the API holds is a pointer to it */
-    struct oteli_sampler sampler;
-    struct oteli_hooks hooks;
+    struct oteli_engine_settings settings;
     struct oteli_processors processors;
-    struct oteli_tail_rules tail;
     struct oteli_resource resource;
     struct oteli_pipeline *pipelines;
     size_t pipeline_count;
-
-    uint64_t queue_size; /* spans */
-    uint64_t schedule_delay_ns;
-    uint64_t export_timeout_ns; /* UINT64_MAX: none */
 
     /* of the app threads */
     _Alignas(
@@ -78,7 +150,7 @@ struct oteli_engine {
     uint32_t done;           /* the worker has returned; release, also read without the mutex */
     uint32_t hangs;          /* an exporter did not come back: the worker may not touch lines any
                             more, thread and memory are left to it; release, likewise */
-    uint32_t users;          /* calls that wait on this engine; under the lifecycle lock */
+    uint32_t users; /* calls that wait on this engine; under the lock of the current engine */
 
     /* of any thread, read by the worker */
     uint64_t flush_wanted;      /* requests so far */
@@ -86,23 +158,20 @@ struct oteli_engine {
     uint64_t stop_deadline_ns;  /* 0: running; monotonic */
 
     pthread_t thread;
-    size_t thread_stack_bytes;
-    void (*thread_started)(void *state); /* or NULL */
-    void *thread_started_state;
     struct oteli_engine *next_grave;
-    char thread_context_schema[OTELI_SCHEMA_SIZE]; /* "": this process publishes no context */
-    uint64_t told_dropped[OTELI_ORIGINS];          /* of self_metrics.c; under the lifecycle lock */
+    uint64_t
+        told_dropped[OTELI_ORIGINS]; /* of self_metrics.c; under the lock of the current engine */
 };
 
-otel_status oteli_engine_new(const struct oteli_engine_options *options,
-                             struct oteli_engine **engine);
-void oteli_engine_free(struct oteli_engine *engine);
+static inline struct oteli_engine *oteli_engine_of(const struct oteli_sdk *sdk)
+{
+    return (struct oteli_engine *)(uintptr_t)sdk;
+}
 
-/* Parts of oteli_engine_new, for fork_engine.c: no engine had this number before; nothing waits and
- * the worker will sleep; memory, mutex and whatever else one engine has of its own. */
-uint64_t oteli_engine_next_generation(void);
-void oteli_engine_rest(struct oteli_engine *engine);
-otel_status oteli_engine_furnish(struct oteli_engine *engine, size_t batch_capacity,
-                                 bool is_driven);
+/* Count spans as dropped in every pipeline. */
+void oteli_engine_drop(struct oteli_engine *engine, otel_drop_reason reason, uint64_t count);
+
+/* Follow the clocks; before times are converted. */
+void oteli_engine_renew_clock(struct oteli_engine *engine);
 
 #endif

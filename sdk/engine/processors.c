@@ -3,16 +3,15 @@
 #include "sdk/engine/processors.h"
 #include "api/record/set_roots.h"
 #include "sdk/engine/deadline.h"
-#include "sdk/pipeline/batch.h"
+#include "sdk/engine/engine.h"
 #include "sdk/view/span_view.h"
-#include "sdk/worker/simple_processor.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-otel_processor oteli_processors_known(const struct oteli_engine_options *options, size_t index)
+otel_processor oteli_processors_known(const otel_sdk_options *options, size_t index)
 {
-    const otel_processor *list = options->program.processors;
+    const otel_processor *list = options->processors;
     const size_t size = list->size != 0 ? list->size : sizeof *list;
     otel_processor known = {0};
     memcpy(&known, (const uint8_t *)list + index * size, size < sizeof known ? size : sizeof known);
@@ -30,15 +29,14 @@ static bool furnish(struct oteli_processors *processors, size_t count,
     return processors->has_lock;
 }
 
-bool oteli_processors_init(struct oteli_processors *processors,
-                           const struct oteli_engine_options *options,
+bool oteli_processors_init(struct oteli_processors *processors, const otel_sdk_options *options,
                            const struct oteli_resource *resource)
 {
-    if (!furnish(processors, options->program.processor_count, resource)) {
+    if (!furnish(processors, options->processor_count, resource)) {
         oteli_processors_discard(options);
         return false;
     }
-    for (; processors->count < options->program.processor_count; processors->count++)
+    for (; processors->count < options->processor_count; processors->count++)
         processors->list[processors->count] = oteli_processors_known(options, processors->count);
     return true;
 }
@@ -49,24 +47,23 @@ bool oteli_processors_renew(struct oteli_processors *processors,
 {
     if (!furnish(processors, parents->count, resource))
         return false;
-    for (; processors->count < parents->count; processors->count++) {
+    for (; processors->count < parents->count; processors->count++)
         processors->list[processors->count] = parents->list[processors->count];
-        oteli_simple_processor_renew(&processors->list[processors->count]);
-    }
     return true;
 }
 
-void oteli_processors_start(const struct oteli_processors *processors, const otel_span *span,
+void oteli_processors_start(const struct oteli_sdk *sdk, const otel_span *span,
                             const otel_context *parent)
 {
+    const struct oteli_processors *processors = &oteli_engine_of(sdk)->processors;
     for (size_t i = 0; i < processors->count; i++)
         if (processors->list[i].on_start != NULL)
             processors->list[i].on_start(processors->list[i].state, *span, parent);
 }
 
-void oteli_processors_ending(const struct oteli_processors *processors, const otel_span *span,
-                             uint64_t end_ns)
+void oteli_processors_ending(const struct oteli_sdk *sdk, const otel_span *span, uint64_t end_ns)
 {
+    const struct oteli_processors *processors = &oteli_engine_of(sdk)->processors;
     for (size_t i = 0; i < processors->count; i++)
         if (processors->list[i].on_ending != NULL)
             processors->list[i].on_ending(processors->list[i].state, *span, end_ns);
@@ -78,12 +75,12 @@ otel_slice otel_span_view_resource(const otel_span_view *span)
     return (otel_slice){resource->otlp, resource->otlp_length};
 }
 
-void oteli_processors_end(const struct oteli_processors *processors, struct oteli_record *record)
+void oteli_processors_end(const struct oteli_sdk *sdk, struct oteli_record *record)
 {
+    const struct oteli_processors *processors = &oteli_engine_of(sdk)->processors;
     struct oteli_ended_view ended = {.resource = processors->resource};
     oteli_record_convert(record);
-    const otel_slice otlp = {(const char *)oteli_record_message(record), record->length};
-    oteli_span_view_fill(&ended.view, otlp, oteli_record_scope(record));
+    oteli_span_view_of_record(&ended.view, record);
     for (size_t i = 0; i < processors->count; i++)
         if (processors->list[i].on_end != NULL)
             processors->list[i].on_end(processors->list[i].state, &ended.view);
@@ -148,9 +145,9 @@ void oteli_processors_fini(struct oteli_processors *processors)
         pthread_mutex_destroy(&processors->lock);
 }
 
-void oteli_processors_discard(const struct oteli_engine_options *options)
+void oteli_processors_discard(const otel_sdk_options *options)
 {
-    for (size_t i = 0; i < options->program.processor_count; i++) {
+    for (size_t i = 0; i < options->processor_count; i++) {
         const otel_processor unused = oteli_processors_known(options, i);
         if (unused.free != NULL)
             unused.free(unused.state);

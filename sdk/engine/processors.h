@@ -8,11 +8,12 @@
 #define OTELI_PROCESSORS_H
 
 #include "api/thread/sdk_slot.h"
-#include "sdk/lifecycle/sdk_start.h"
-#include "sdk/resource/resource.h"
 
 #include <otel/processor.h>
+#include <otel/sdk.h>
 #include <pthread.h>
+
+struct oteli_resource;
 
 struct oteli_processors {
     otel_processor *list;
@@ -23,24 +24,22 @@ struct oteli_processors {
 };
 
 /* One of the options' processors, whose program may know less of them. */
-otel_processor oteli_processors_known(const struct oteli_engine_options *options, size_t index);
+otel_processor oteli_processors_known(const otel_sdk_options *options, size_t index);
 
 /* Adopt the processors of the options, also on failure. */
-bool oteli_processors_init(struct oteli_processors *processors,
-                           const struct oteli_engine_options *options,
+bool oteli_processors_init(struct oteli_processors *processors, const otel_sdk_options *options,
                            const struct oteli_resource *resource);
 
-/* For a forked child: the parent's, which go on. */
+/* For a forked child: copies of the parent's, which go on. */
 bool oteli_processors_renew(struct oteli_processors *processors,
                             const struct oteli_processors *parents,
                             const struct oteli_resource *resource);
 
-/* What is told of spans. */
-void oteli_processors_start(const struct oteli_processors *processors, const otel_span *span,
+/* What the API tells them of spans. */
+void oteli_processors_start(const struct oteli_sdk *sdk, const otel_span *span,
                             const otel_context *parent);
-void oteli_processors_ending(const struct oteli_processors *processors, const otel_span *span,
-                             uint64_t end_ns);
-void oteli_processors_end(const struct oteli_processors *processors, struct oteli_record *record);
+void oteli_processors_ending(const struct oteli_sdk *sdk, const otel_span *span, uint64_t end_ns);
+void oteli_processors_end(const struct oteli_sdk *sdk, struct oteli_record *record);
 
 /* Let each flush what it has, within the time that is left. */
 otel_status oteli_processors_flush(struct oteli_processors *processors, uint64_t deadline_ns);
@@ -52,6 +51,6 @@ bool oteli_processors_stop(struct oteli_processors *processors, uint64_t deadlin
 void oteli_processors_fini(struct oteli_processors *processors);
 
 /* Free those of options that are not used. */
-void oteli_processors_discard(const struct oteli_engine_options *options);
+void oteli_processors_discard(const otel_sdk_options *options);
 
 #endif

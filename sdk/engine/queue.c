@@ -27,7 +27,7 @@ static uint64_t quota_size(const struct oteli_engine *engine, uint64_t room, uin
 
 static bool has_room(const struct oteli_engine *engine)
 {
-    return oteli_load_relaxed_64(&engine->reserved) < engine->queue_size;
+    return oteli_load_relaxed_64(&engine->reserved) < engine->settings.queue_size;
 }
 
 /* There is room again. Behind a full atomic that has made it. */
@@ -77,12 +77,12 @@ uint32_t oteli_queue_take_lot(struct oteli_sdk *sdk, uint32_t ended)
         oteli_queue_announce(sdk, ended);
     for (;;) {
         const uint64_t reserved = oteli_load_relaxed_64(&engine->reserved);
-        if (reserved >= engine->queue_size) {
+        if (reserved >= engine->settings.queue_size) {
             mark_queue_full(engine);
             warn_of_full_queue(engine); /* behind it: what the worker frees then, it unsays */
             return 0;
         }
-        const uint64_t quota = quota_size(engine, engine->queue_size - reserved, ended);
+        const uint64_t quota = quota_size(engine, engine->settings.queue_size - reserved, ended);
         if (oteli_cas_full_64(&engine->reserved, reserved, reserved + quota))
             return (uint32_t)quota;
     }
@@ -93,8 +93,8 @@ bool oteli_queue_reserve(struct oteli_sdk *sdk, uint32_t count)
     struct oteli_engine *engine = (struct oteli_engine *)(void *)sdk;
     for (;;) {
         const uint64_t reserved = oteli_load_relaxed_64(&engine->reserved);
-        if (count > engine->queue_size - reserved) {
-            if (count <= engine->queue_size)
+        if (count > engine->settings.queue_size - reserved) {
+            if (count <= engine->settings.queue_size)
                 warn_of_full_queue(engine);
             return false;
         }

@@ -61,7 +61,7 @@ static void put_processors(struct announcement *message, const struct oteli_engi
 {
     const struct oteli_start_file *file = options->origins.file;
     for (size_t i = 0; i < options->program.processor_count; i++) {
-        const otel_processor processor = oteli_processors_known(options, i);
+        const otel_processor processor = oteli_processors_known(&options->program, i);
         const otel_exporter *exporter = oteli_simple_processor_exporter(&processor);
         const otel_exporter by_name = {.name = processor.name};
         const char *origin = file != NULL && i < file->processors ? file->path : "code";

@@ -9,17 +9,19 @@
 #include "common/log.h"
 #include "common/os/fork.h"
 #include "common/os/library.h"
+#include "sdk/engine/current_engine.h"
 #include "sdk/engine/deadline.h"
-#include "sdk/engine/engine.h"
 #include "sdk/engine/processors.h"
 #include "sdk/lifecycle/announce.h"
-#include "sdk/lifecycle/fork_engine.h"
+#include "sdk/lifecycle/engine_life.h"
 #include "sdk/lifecycle/published_settings.h"
-#include "sdk/lifecycle/shutdown_hook.h"
+#include "sdk/process_context/process_context.h"
 #include "sdk/stats/stats.h"
 #include "sdk/worker/drive.h"
+#include "sdk/worker/export.h"
 #include "sdk/worker/helper_thread.h"
 #include "sdk/worker/simple_export.h"
+#include "sdk/worker/worker.h"
 
 #include <inttypes.h>
 #include <otel/propagate.h>
@@ -28,61 +30,14 @@
 
 enum { GRACE_NS = 50 * OTELI_NS_PER_MS };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct oteli_engine *engine; /* running, or the last that was */
-static bool is_running;
-static bool is_disabled;                      /* started by OTEL_SDK_DISABLED, to do nothing */
 static struct oteli_engine *graves;           /* engines that somebody may still be inside */
 static void (*companion)(int64_t timeout_ms); /* what otel_shutdown stops first */
-static uint64_t holder; /* of the lock: its pthread_self(); 0: nobody. Atomic */
 
-/* A forked child, in which nothing has been decided yet: its SDK comes back with its first
- * span, unless it is started or shut down before. */
-static bool is_inherited;
-static struct oteli_engine *inherited; /* the parent's; never touched. NULL: was disabled */
-
-static uint64_t self(void)
-{
-    return (uint64_t)(uintptr_t)pthread_self();
-}
-
-void oteli_lifecycle_lock(void)
-{
-    oteli_fork_notice();
-    pthread_mutex_lock(&lock);
-    oteli_store_relaxed_64(&holder, self());
-}
-
-void oteli_lifecycle_unlock(void)
-{
-    oteli_store_relaxed_64(&holder, 0);
-    pthread_mutex_unlock(&lock);
-}
-
-struct oteli_engine *oteli_lifecycle_engine(void)
-{
-    return engine;
-}
-
-/* In a forked child. Whoever had the lock does not exist here. */
 static void forget_parent(void)
 {
-    if (is_running || is_disabled) {
-        is_inherited = true;
-        inherited = is_running ? engine : NULL;
-    }
-    engine = NULL;
-    is_running = false;
-    is_disabled = false;
-    graves = NULL;
+    oteli_current_forget();
     oteli_process_context_forget();
-    oteli_store_relaxed_64(&holder, 0);
-    pthread_mutex_init(&lock, NULL);
-}
-
-bool oteli_lifecycle_inherits(size_t pipeline)
-{
-    return is_inherited && inherited != NULL && pipeline < inherited->pipeline_count;
+    graves = NULL;
 }
 
 /* Whether its worker has let go of it, the mutex included. */
@@ -100,10 +55,10 @@ static bool worker_has_left(struct oteli_engine *grave)
 static struct oteli_engine *bury(void)
 {
     struct oteli_engine *buried = NULL;
-    if (engine != NULL) {
-        engine->next_grave = graves;
-        graves = engine;
-        engine = NULL;
+    if (oteli_current.engine != NULL) {
+        oteli_current.engine->next_grave = graves;
+        graves = oteli_current.engine;
+        oteli_current.engine = NULL;
     }
     struct oteli_engine **at = &graves;
     while (*at != NULL) {
@@ -134,14 +89,14 @@ static void revive(void);
 static otel_status run_locked(struct oteli_engine *made)
 {
     const bool has_thread = !made->sdk.synchronous && !made->event_fds.is_chosen;
-    if (has_thread &&
-        oteli_thread_create(&made->thread, made->thread_stack_bytes, oteli_worker_main, made) != 0)
+    if (has_thread && oteli_thread_create(&made->thread, made->settings.thread_stack_bytes,
+                                          oteli_worker_main, made) != 0)
         return OTEL_ERROR_SYSTEM;
-    engine = made;
-    engine->sdk.revive = revive;
-    is_running = true;
-    oteli_sdk_install(&engine->sdk);
-    oteli_process_context_publish(&engine->resource, engine->thread_context_schema);
+    made->sdk.revive = revive;
+    oteli_current.engine = made;
+    oteli_current.is_running = true;
+    oteli_sdk_install(&made->sdk);
+    oteli_process_context_publish(&made->resource, made->settings.thread_context_schema);
     return OTEL_OK;
 }
 
@@ -149,14 +104,14 @@ static otel_status start_locked(const struct oteli_engine_options *options,
                                 struct oteli_engine *made)
 {
     const struct oteli_config *config = options->config;
-    if (is_running || is_disabled) /* by another thread meanwhile */
+    if (oteli_current.is_running || oteli_current.is_disabled) /* by another thread meanwhile */
         return OTEL_ERROR_ALREADY_STARTED;
     const char *refused = oteli_clock_start(config->clock);
     if (refused != NULL)
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                          "OTEL_C_CLOCK is \"tsc\", but %s; using the monotonic clock", refused);
     const bool is_published = strcmp(config->thread_context, "on") == 0;
-    oteli_process_context_schema(made->thread_context_schema,
+    oteli_process_context_schema(made->settings.thread_context_schema,
                                  is_published ? config->thread_context_schema : NULL);
     return run_locked(made);
 }
@@ -164,22 +119,23 @@ static otel_status start_locked(const struct oteli_engine_options *options,
 /* oteli_sdk.revive. */
 static void revive(void)
 {
-    if (oteli_load_relaxed_64(&holder) == self())
+    if (oteli_current_is_locked_here())
         return; /* a signal handler over one of our own calls: this is not the moment */
     otel_status status = OTEL_OK;
     struct oteli_engine *renewed = NULL;
     int cancel_state;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state); /* exporters may wait */
-    oteli_lifecycle_lock();
-    if (is_inherited && inherited != NULL) {
-        is_inherited = false;
-        status = oteli_engine_renew(inherited, &renewed);
+    oteli_current_lock();
+    if (oteli_current.is_inherited && oteli_current.inherited != NULL) {
+        oteli_current.is_inherited = false;
+        status = oteli_engine_renew(oteli_current.inherited, &renewed);
         if (status == OTEL_OK)
             status = run_locked(renewed);
     }
-    if (!is_running) /* nor will it, also when the fork was in the middle of a shutdown */
+    if (!oteli_current
+             .is_running) /* nor will it, also when the fork was in the middle of a shutdown */
         oteli_sdk_uninstall();
-    oteli_lifecycle_unlock();
+    oteli_current_unlock();
     if (status != OTEL_OK && renewed != NULL)
         oteli_engine_free(renewed);
     if (status != OTEL_OK)
@@ -191,9 +147,9 @@ static void revive(void)
 /* What the parent ran does not come back. */
 static void give_inheritance_up(void)
 {
-    if (is_inherited)
+    if (oteli_current.is_inherited)
         oteli_sdk_uninstall();
-    is_inherited = false;
+    oteli_current.is_inherited = false;
 }
 
 static otel_status set_propagator(const struct oteli_engine_options *options)
@@ -210,11 +166,11 @@ static otel_status set_propagator(const struct oteli_engine_options *options)
 /* What a start does before it makes an engine, or without one where the SDK is disabled. */
 static otel_status begin_locked(const struct oteli_engine_options *options)
 {
-    if (is_running || is_disabled)
+    if (oteli_current.is_running || oteli_current.is_disabled)
         return OTEL_ERROR_ALREADY_STARTED;
     give_inheritance_up();
     const otel_status status = set_propagator(options);
-    is_disabled = status == OTEL_OK && options->config->sdk_disabled;
+    oteli_current.is_disabled = status == OTEL_OK && options->config->sdk_disabled;
     return status;
 }
 
@@ -229,7 +185,7 @@ static void stay_loaded(const struct oteli_engine_options *options)
     if (options->program.sampler != NULL)
         oteli_stay_loaded((oteli_code *)options->program.sampler->sample);
     for (size_t i = 0; i < options->program.processor_count; i++) {
-        const otel_processor processor = oteli_processors_known(options, i);
+        const otel_processor processor = oteli_processors_known(&options->program, i);
         oteli_stay_loaded((oteli_code *)processor.on_start);
         oteli_stay_loaded((oteli_code *)processor.on_ending);
         oteli_stay_loaded((oteli_code *)processor.on_end);
@@ -245,9 +201,9 @@ static otel_status start_engine(const struct oteli_engine_options *options)
     otel_status status = oteli_engine_new(options, &made);
     if (status != OTEL_OK)
         return status;
-    oteli_lifecycle_lock();
+    oteli_current_lock();
     status = start_locked(options, made);
-    oteli_lifecycle_unlock();
+    oteli_current_unlock();
     if (status != OTEL_OK)
         oteli_engine_free(made);
     return status;
@@ -257,10 +213,10 @@ otel_status oteli_start(const struct oteli_engine_options *options)
 {
     oteli_fork_add(forget_parent);
     stay_loaded(options);
-    oteli_lifecycle_lock();
+    oteli_current_lock();
     otel_status status = begin_locked(options);
     struct oteli_engine *buried = status == OTEL_OK ? bury() : NULL;
-    oteli_lifecycle_unlock();
+    oteli_current_unlock();
     free_buried(buried);
     if (status == OTEL_OK && !options->config->sdk_disabled)
         status = start_engine(options);
@@ -269,49 +225,28 @@ otel_status oteli_start(const struct oteli_engine_options *options)
     if (status == OTEL_OK) {
         char message[OTELI_ANNOUNCEMENT_SIZE];
         oteli_announce(options, message);
-        oteli_lifecycle_lock();
-        if (is_running || is_disabled)
+        oteli_current_lock();
+        if (oteli_current.is_running || oteli_current.is_disabled)
             oteli_published_put(options->config, message);
-        oteli_lifecycle_unlock();
+        oteli_current_unlock();
     }
     return status;
 }
 
-struct oteli_engine *oteli_lifecycle_use(bool stop, otel_status *status)
+/* Nothing runs from now on. What did, used by the caller; NULL: nothing, and what to answer. */
+static struct oteli_engine *take_running(otel_status *status)
 {
-    oteli_lifecycle_lock();
-    struct oteli_engine *used = is_running ? engine : NULL;
-    if (used != NULL)
-        used->users++;
-    *status = is_running || is_disabled || is_inherited ? OTEL_OK : OTEL_ERROR_NOT_STARTED;
-    if (stop) {
-        oteli_process_context_take_back();
-        oteli_published_take_back();
-        if (used != NULL)
-            oteli_sdk_uninstall(); /* here, so that it is not that of a start which comes next */
-        is_running = false;
-        is_disabled = false;
-        give_inheritance_up();
-    }
-    oteli_lifecycle_unlock();
-    return used;
-}
-
-/* The engine stays until the next start, for its statistics. Its descriptors go now, if nobody can
- * be ringing its waker any more; those that otel_poll_fd has lent stay with it. */
-static void close_descriptors(struct oteli_engine *stopped)
-{
-    if (stopped->users == 0 && oteli_load_acquire_32(&stopped->done) != 0 &&
-        !stopped->event_fds.is_chosen && oteli_sdk_wait_until_left(0))
-        oteli_event_fds_close(&stopped->event_fds);
-}
-
-void oteli_lifecycle_leave(struct oteli_engine *used)
-{
-    oteli_lifecycle_lock();
-    used->users--;
-    close_descriptors(used);
-    oteli_lifecycle_unlock();
+    oteli_current_lock();
+    struct oteli_engine *taken = oteli_current_use_locked(status);
+    oteli_process_context_take_back();
+    oteli_published_take_back();
+    if (taken != NULL)
+        oteli_sdk_uninstall(); /* here, so that it is not that of a start which comes next */
+    oteli_current.is_running = false;
+    oteli_current.is_disabled = false;
+    give_inheritance_up();
+    oteli_current_unlock();
+    return taken;
 }
 
 /* Numbers of requests may wrap. */
@@ -359,7 +294,7 @@ static uint64_t losses(const struct oteli_engine *of)
 static otel_status flush(int64_t timeout_ms)
 {
     otel_status status;
-    struct oteli_engine *flushed = oteli_lifecycle_use(false, &status);
+    struct oteli_engine *flushed = oteli_current_use(&status);
     if (flushed == NULL)
         return status;
     const uint64_t deadline_ns = oteli_deadline_ns(timeout_ms);
@@ -370,7 +305,7 @@ static otel_status flush(int64_t timeout_ms)
     if (is_done)
         oteli_store_relaxed_64(&flushed->told_lost, lost);
     const otel_status processed = oteli_processors_flush(&flushed->processors, deadline_ns);
-    oteli_lifecycle_leave(flushed);
+    oteli_current_leave(flushed);
     if (!is_done)
         return OTEL_ERROR_TIMEOUT;
     return lost != told ? OTEL_ERROR_EXPORT_FAILED : processed;
@@ -445,22 +380,22 @@ static otel_status stop_program(struct oteli_engine *stopped, uint64_t deadline_
     if (!oteli_sdk_wait_until_left(deadline_ns) ||
         !oteli_processors_stop(&stopped->processors, deadline_ns, &status))
         return OTEL_ERROR_TIMEOUT;
-    oteli_custom_fini(&stopped->hooks);
+    oteli_engine_free_sampler(stopped);
     return status;
 }
 
 void oteli_before_shutdown(void (*call)(int64_t timeout_ms))
 {
-    oteli_lifecycle_lock();
+    oteli_current_lock();
     companion = call;
-    oteli_lifecycle_unlock();
+    oteli_current_unlock();
 }
 
 static void stop_companion(int64_t timeout_ms)
 {
-    oteli_lifecycle_lock();
+    oteli_current_lock();
     void (*call)(int64_t) = companion;
-    oteli_lifecycle_unlock();
+    oteli_current_unlock();
     if (call != NULL)
         call(timeout_ms);
 }
@@ -470,7 +405,7 @@ static otel_status stop(int64_t timeout_ms)
     const uint64_t deadline_ns = oteli_deadline_ns(timeout_ms);
     stop_companion(timeout_ms / 2);
     otel_status status;
-    struct oteli_engine *stopped = oteli_lifecycle_use(true, &status);
+    struct oteli_engine *stopped = take_running(&status);
     if (stopped == NULL)
         return status;
     const uint64_t failures = oteli_load_relaxed_64(&stopped->flush_failures);
@@ -485,7 +420,7 @@ static otel_status stop(int64_t timeout_ms)
                            oteli_load_relaxed_64(&stopped->flush_failures) != failures;
     const otel_status program = stop_program(stopped, deadline_ns);
     const bool hangs = stopped->hangs;
-    oteli_lifecycle_leave(stopped);
+    oteli_current_leave(stopped);
     if (hangs || late != 0)
         return OTEL_ERROR_TIMEOUT;
     return lost_some ? OTEL_ERROR_EXPORT_FAILED : program;
@@ -547,9 +482,9 @@ otel_status otel_start_with(const otel_sdk_options *options)
 
 void oteli_lifecycle_reset(void)
 {
-    oteli_lifecycle_lock();
-    struct oteli_engine *buried = is_running ? NULL : bury();
-    oteli_lifecycle_unlock();
+    oteli_current_lock();
+    struct oteli_engine *buried = oteli_current.is_running ? NULL : bury();
+    oteli_current_unlock();
     free_buried(buried);
 }
 
@@ -558,16 +493,16 @@ void oteli_lifecycle_reset(void)
 static uint64_t count_queued(void)
 {
     uint64_t most = 0;
-    if (pthread_mutex_trylock(&lock) != 0)
+    if (!oteli_current_try_lock())
         return 0;
-    oteli_store_relaxed_64(&holder, self());
-    for (size_t i = 0; is_running && i < engine->pipeline_count; i++) {
+    const struct oteli_engine *engine = oteli_current.engine;
+    for (size_t i = 0; oteli_current.is_running && i < engine->pipeline_count; i++) {
         otel_stats stats = {.size = sizeof stats};
         oteli_stats_fill(&stats, engine, i);
         if (stats.queued > most)
             most = stats.queued;
     }
-    oteli_lifecycle_unlock();
+    oteli_current_unlock();
     return most;
 }
 
@@ -584,7 +519,7 @@ static void say_what_is_lost(void)
 __attribute__((destructor)) static void free_at_exit(void)
 {
     oteli_fork_notice();
-    if (is_running)
+    if (oteli_current.is_running)
         say_what_is_lost();
     else
         free_buried(bury());

@@ -10,7 +10,7 @@
  * has dropped privileges. It needs no descriptor that a program could close, no memory and no space
  * on disk; forked children inherit it with the settings.
  *
- * Threads:  who holds the lifecycle lock. */
+ * Threads:  the thread that holds the lock of the current engine. */
 #ifndef OTELI_PUBLISHED_SETTINGS_H
 #define OTELI_PUBLISHED_SETTINGS_H
 

@@ -3,8 +3,7 @@
  * time for an identity, which owns its copies. */
 #include "sdk/lifecycle/resource_snapshot.h"
 
-#include "sdk/engine/engine.h"
-#include "sdk/lifecycle/lifecycle.h"
+#include "sdk/engine/current_engine.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,13 +26,13 @@ static otel_status copy(struct oteli_identity *made, const struct oteli_resource
 static otel_status take_of_sdk(struct oteli_identity *made, uint64_t known)
 {
     otel_status status = OTEL_OK;
-    oteli_lifecycle_lock();
-    const struct oteli_engine *engine = oteli_lifecycle_engine();
+    oteli_current_lock();
+    const struct oteli_engine *engine = oteli_current.engine;
     if (engine != NULL && engine->sdk.generation != known) {
         status = copy(made, &engine->resource);
         made->generation = engine->sdk.generation;
     }
-    oteli_lifecycle_unlock();
+    oteli_current_unlock();
     return status;
 }
 

@@ -2,7 +2,6 @@
 /* sdk/pipeline/batch.c - batches of records, and what exporters ask of them. Worker. */
 #include "sdk/pipeline/batch.h"
 #include "api/record/set_roots.h"
-#include "api/span/tracer.h"
 #include "sdk/resource/resource.h"
 #include "sdk/view/span_view.h"
 
@@ -24,24 +23,6 @@ void oteli_batch_fini(otel_batch *batch)
     *batch = (otel_batch){0};
 }
 
-const otel_scope_view *oteli_record_scope(const struct oteli_record *record)
-{
-    return record->tracer != NULL ? &record->tracer->scope : &oteli_tracer_nameless.scope;
-}
-
-/* The record of a span with its Span message in it, as it will be sent. */
-static struct oteli_record *finish(const otel_batch *batch, size_t index)
-{
-    struct oteli_record *record = batch->records[index];
-    if (OTELI_LIKELY((record->what & OTELI_RECORD_RAW) != 0)) {
-        record = oteli_raw_finish((struct oteli_raw *)(void *)record);
-        batch->records[index] = record;
-    } else {
-        oteli_record_convert(record);
-    }
-    return record;
-}
-
 void oteli_batch_empty(otel_batch *batch)
 {
     batch->count = 0;
@@ -58,7 +39,13 @@ size_t otel_batch_size(const otel_batch *batch)
 otel_slice otel_batch_span_otlp(const otel_batch *batch, size_t index,
                                 const otel_scope_view **scope)
 {
-    struct oteli_record *record = finish(batch, index);
+    struct oteli_record *record = batch->records[index];
+    if (OTELI_LIKELY((record->what & OTELI_RECORD_RAW) != 0)) {
+        record = oteli_raw_finish((struct oteli_raw *)(void *)record);
+        batch->records[index] = record;
+    } else {
+        oteli_record_convert(record);
+    }
     *scope = oteli_record_scope(record);
     return (otel_slice){(const char *)oteli_record_message(record), record->length};
 }

@@ -26,9 +26,6 @@ struct otel_batch {
 bool oteli_batch_init(otel_batch *batch, size_t capacity, const struct oteli_resource *resource);
 void oteli_batch_fini(otel_batch *batch);
 
-/* Where its span comes from, which may have no name. */
-const otel_scope_view *oteli_record_scope(const struct oteli_record *record);
-
 /* Add the record of a span to a batch that has room. It is finished when an exporter looks at
  * it, right before its bytes are needed. */
 static inline void oteli_batch_add(otel_batch *batch, struct oteli_record *record)

@@ -8,18 +8,18 @@
  * `published_at` was 0 or is not what it was before. The mapping is not inherited by forked
  * children: one has a mapping of its own when its SDK has come back.
  *
- * Threads:  who holds the lifecycle lock; oteli_process_context_forget: a forked child.
- * Source:   OpenTelemetry OTEP 4719 "Process context"; OTEP 4947, "Process context attributes". */
+ * Threads:  the thread that holds the lock of the current engine; oteli_process_context_forget: a
+ * forked child. Source:   OpenTelemetry OTEP 4719 "Process context"; OTEP 4947, "Process context
+ * attributes". */
 #ifndef OTELI_PROCESS_CONTEXT_H
 #define OTELI_PROCESS_CONTEXT_H
 
-#include "sdk/resource/resource.h"
+#include "sdk/engine/engine.h"
 
 #define OTELI_PROCESS_CONTEXT_NAME "OTEL_CTX" /* of the mapping, and its signature */
 enum {
     OTELI_PROCESS_CONTEXT_VERSION = 2,
-    OTELI_PROCESS_CONTEXT_MAX = 64 * 1024, /* of the payload: what readers take */
-    OTELI_SCHEMA_SIZE = 64
+    OTELI_PROCESS_CONTEXT_MAX = 64 * 1024 /* of the payload: what readers take */
 };
 
 struct oteli_process_context {

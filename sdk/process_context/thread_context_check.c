@@ -4,7 +4,7 @@
 #include "api/thread/context_record.h"
 #include "common/base/atomic.h"
 #include "common/os/library.h"
-#include "sdk/lifecycle/lifecycle.h"
+#include "sdk/engine/current_engine.h"
 #include "sdk/process_context/process_context.h"
 
 #include <otel/thread_context.h>
@@ -49,13 +49,13 @@ static const char *wrong_in(const struct oteli_process_context *context)
 static const char *wrong_in_process(void)
 {
     const char *why = NULL;
-    oteli_lifecycle_lock();
+    oteli_current_lock();
     const struct oteli_process_context *context = oteli_process_context_published();
     if (context != NULL)
         why = wrong_in(context);
     else if (oteli_process_context_was_refused())
         why = "the system refused the memory for the process's context";
-    oteli_lifecycle_unlock();
+    oteli_current_unlock();
     return why;
 }
 

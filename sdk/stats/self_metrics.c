@@ -6,7 +6,7 @@
  * exist now are passed over.
  *
  * Source: semantic conventions 1.44.0, model/otel/metrics.yaml. */
-#include "sdk/lifecycle/lifecycle.h"
+#include "sdk/engine/current_engine.h"
 #include "sdk/stats/stats.h"
 
 #include <otel/metrics.h>
@@ -148,7 +148,7 @@ static bool describe_processor(otel_metric *metric, const struct oteli_engine *e
               at_least_zero(stats->queued, inflight));
     } else if (place == AT_QUEUE_CAPACITY) {
         begin(metric, "otel.sdk.processor.span.queue.capacity", OTEL_METRIC_UP_DOWN_COUNTER,
-              engine->queue_size);
+              engine->settings.queue_size);
     } else if (place == AT_PROCESSED) {
         begin(metric, "otel.sdk.processor.span.processed", OTEL_METRIC_COUNTER,
               oteli_load_acquire_64(&first->handed));
@@ -257,15 +257,15 @@ bool otel_metric_next(size_t *cursor, otel_metric *metric)
     const size_t size = metric->size;
     bool is_there = false;
     otel_metric made;
-    oteli_lifecycle_lock();
-    struct oteli_engine *engine = oteli_lifecycle_engine();
+    oteli_current_lock();
+    struct oteli_engine *engine = oteli_current.engine;
     const size_t places =
         engine != NULL ? AT_EXPORTERS + engine->pipeline_count * EXPORTER_PLACES : 0;
     while (!is_there && *cursor < places) {
         made = (otel_metric){.size = size};
         is_there = describe(&made, engine, (*cursor)++);
     }
-    oteli_lifecycle_unlock();
+    oteli_current_unlock();
     if (is_there)
         memcpy(metric, &made, size < sizeof made ? size : sizeof made);
     return is_there;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/stats/stats.h - the counters of threads and pipelines, added up. Any thread, under the
- * lifecycle lock, which keeps the engine. */
+ * lock of the current engine, which keeps it. */
 #ifndef OTELI_STATS_H
 #define OTELI_STATS_H
 

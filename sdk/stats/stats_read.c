@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/stats/stats_read.c - otel_stats_read, and the numbers as a text. Any thread. */
 #include "common/text/text.h"
-#include "sdk/lifecycle/lifecycle.h"
+#include "sdk/engine/current_engine.h"
 #include "sdk/stats/stats.h"
 
 #include <otel/sdk.h>
@@ -13,13 +13,15 @@ otel_status otel_stats_read(size_t index, otel_stats *stats)
     if (stats == NULL || stats->size < sizeof stats->size)
         return OTEL_ERROR_INVALID_ARGUMENT;
     otel_stats whole = {.size = stats->size};
-    oteli_lifecycle_lock();
-    struct oteli_engine *engine = oteli_lifecycle_engine();
+    oteli_current_lock();
+    struct oteli_engine *engine = oteli_current.engine;
     const bool is_known = engine != NULL && index < engine->pipeline_count;
     if (is_known)
         oteli_stats_fill(&whole, engine, index);
-    const bool is_inherited = oteli_lifecycle_inherits(index);
-    oteli_lifecycle_unlock();
+    /* In a forked child that has no SDK yet: what its parent's had. */
+    const bool is_inherited = oteli_current.is_inherited && oteli_current.inherited != NULL &&
+                              index < oteli_current.inherited->pipeline_count;
+    oteli_current_unlock();
     memcpy(stats, &whole, whole.size < sizeof whole ? whole.size : sizeof whole);
     return is_known || is_inherited ? OTEL_OK : OTEL_ERROR_INVALID_ARGUMENT;
 }

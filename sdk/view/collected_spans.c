@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/view/collected_spans.c - look at finished spans in process: otel_lines_next of otel/lines.h.
  * The thread that has the otel_lines. */
+#include "api/record/line.h"
 #include "api/record/set_pool.h"
-#include "sdk/pipeline/batch.h"
 #include "sdk/view/address_names.h"
 #include "sdk/view/span_view.h"
 
@@ -23,8 +23,7 @@ bool otel_lines_next(const otel_lines *lines, size_t *cursor, otel_span_view *sp
         return false;
     struct oteli_record *record = (struct oteli_record *)(void *)(lines->records.data + *cursor);
     *cursor += record->size;
-    const otel_slice otlp = {(const char *)oteli_record_message(record), record->length};
-    oteli_span_view_fill(span, otlp, oteli_record_scope(record));
+    oteli_span_view_of_record(span, record);
     if (OTELI_UNLIKELY((record->what & OTELI_RECORD_ADDRESS) != 0))
         show_address(span);
     return true;

@@ -7,6 +7,8 @@
  *
  * Source: opentelemetry/proto/trace/v1/trace.proto and common/v1/common.proto. */
 #include "sdk/view/span_view.h"
+#include "api/record/line.h"
+#include "api/span/tracer.h"
 #include "common/wire.h"
 
 #include <string.h>
@@ -155,6 +157,18 @@ void oteli_span_view_fill(otel_span_view *span, otel_slice otlp, const otel_scop
         .scope = scope,
     };
     read_fields(span, PLACES(span_places), otlp);
+}
+
+const otel_scope_view *oteli_record_scope(const struct oteli_record *record)
+{
+    return record->tracer != NULL ? &record->tracer->scope : &oteli_tracer_nameless.scope;
+}
+
+void oteli_span_view_of_record(otel_span_view *span, const struct oteli_record *record)
+{
+    const uint8_t *message = oteli_record_message((struct oteli_record *)(uintptr_t)record);
+    const otel_slice otlp = {(const char *)message, record->length};
+    oteli_span_view_fill(span, otlp, oteli_record_scope(record));
 }
 
 /* The next field of this number at the front of `rest`. */

@@ -10,8 +10,9 @@
 #include "common/clock/time_units.h"
 #include "common/log.h"
 #include "sdk/engine/deadline.h"
-#include "sdk/engine/engine.h"
+#include "sdk/worker/export.h"
 #include "sdk/worker/on_idle.h"
+#include "sdk/worker/worker.h"
 
 #include <errno.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/worker/export.c - hand batches to exporters, hold them to their deadline, count what became
  * of the spans. The worker, or whoever holds the mutex of a synchronous engine. */
+#include "sdk/worker/export.h"
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"
 #include "common/log.h"
 #include "common/text/text.h"
-#include "sdk/engine/engine.h"
 #include "sdk/worker/on_idle.h"
 
 #include <inttypes.h>
@@ -32,19 +32,10 @@ void otel_export_spool(otel_export *call, size_t count)
 
 uint64_t oteli_export_deadline(const struct oteli_engine *engine, uint64_t started_ns)
 {
-    const uint64_t timeout = engine->export_timeout_ns;
+    const uint64_t timeout = engine->settings.export_timeout_ns;
     const uint64_t own = timeout > UINT64_MAX - started_ns ? UINT64_MAX : started_ns + timeout;
     const uint64_t stop = oteli_load_acquire_64(&engine->stop_deadline_ns);
     return stop != 0 && stop < own ? stop : own;
-}
-
-void oteli_export_renew_clock(struct oteli_engine *engine)
-{
-    if (!oteli_clock_renew())
-        return;
-    oteli_sdk_reconsider_clock(&engine->sdk);
-    OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
-                     "the kernel no longer keeps time with the TSC; using the monotonic clock");
 }
 
 void oteli_export_wake(struct oteli_engine *engine)
@@ -97,7 +88,7 @@ void oteli_export_tell_drops(struct oteli_engine *engine)
                        "losing spans: the queue of %" PRIu64
                        " (OTEL_BSP_MAX_QUEUE_SIZE) or its memory "
                        "(OTEL_C_QUEUE_MAX_BYTES) is full; %" PRIu64 " span%s lost so far",
-                       engine->queue_size, more, oteli_is_or_are(more));
+                       engine->settings.queue_size, more, oteli_is_or_are(more));
     engine->drops_meanwhile += more;
     const uint64_t meanwhile = engine->drops_meanwhile;
     if (more == 0 && engine->threads_drop) {
@@ -187,8 +178,7 @@ static void set_time(const struct oteli_engine *engine, struct oteli_call *call)
     call->view.is_stopping = oteli_load_acquire_64(&engine->stop_deadline_ns) != 0;
 }
 
-/* Ask one pipeline after the other. False: one is not done yet. */
-static bool ask(struct oteli_engine *engine)
+bool oteli_export_ask(struct oteli_engine *engine)
 {
     struct oteli_sending *sending = &engine->sending;
     for (; sending->pipeline < engine->pipeline_count;) {
@@ -205,16 +195,6 @@ static bool ask(struct oteli_engine *engine)
         finish_pipeline(engine, result);
     }
     return true;
-}
-
-void oteli_export_begin(struct oteli_engine *engine, otel_batch *batch)
-{
-    struct oteli_sending *sending = &engine->sending;
-    sending->batch = batch;
-    sending->pipeline = 0;
-    sending->next = NULL;
-    sending->shown = 0;
-    (void)ask(engine);
 }
 
 /* While one exporter is pending. Those behind it are given this batch first. */
@@ -245,7 +225,7 @@ bool oteli_export_continue(struct oteli_engine *engine, bool may_wait)
             return false;
         }
         finish_pipeline(engine, result);
-        (void)ask(engine);
+        (void)oteli_export_ask(engine);
     }
     sending->batch = NULL;
     return true;
@@ -253,19 +233,14 @@ bool oteli_export_continue(struct oteli_engine *engine, bool may_wait)
 
 void oteli_export_batch(struct oteli_engine *engine, otel_batch *batch)
 {
-    oteli_export_begin(engine, batch);
+    engine->sending = (struct oteli_sending){.batch = batch};
+    (void)oteli_export_ask(engine);
     (void)oteli_export_continue(engine, true);
 }
 
 void oteli_export_prepare(struct oteli_engine *engine, const otel_batch *next)
 {
     engine->sending.next = next;
-}
-
-void oteli_export_drop_all(struct oteli_engine *engine, otel_drop_reason reason, uint64_t count)
-{
-    for (size_t i = 0; i < engine->pipeline_count; i++)
-        oteli_count(&engine->pipelines[i].dropped[reason], count);
 }
 
 void oteli_export_flush(struct oteli_engine *engine, uint64_t deadline_ns)

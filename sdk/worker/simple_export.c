@@ -7,8 +7,8 @@
  * batch is used one span at a time, and whole for mounts.
  * Source: OpenTelemetry specification, trace/sdk.md "Simple processor". */
 #include "sdk/worker/simple_export.h"
-#include "sdk/engine/engine.h"
 #include "sdk/pipeline/mount_expand.h"
+#include "sdk/worker/export.h"
 #include "sdk/worker/on_idle.h"
 
 static void export_batch(struct oteli_engine *engine, uint64_t lost)
@@ -16,7 +16,7 @@ static void export_batch(struct oteli_engine *engine, uint64_t lost)
     otel_batch *batch = engine->batch;
     lost += oteli_expand_names(batch);
     if (lost != 0)
-        oteli_export_drop_all(engine, OTEL_DROP_NO_MEMORY, lost);
+        oteli_engine_drop(engine, OTEL_DROP_NO_MEMORY, lost);
     if (batch->count != 0)
         oteli_export_batch(engine, batch);
     oteli_batch_empty(batch);
@@ -34,7 +34,7 @@ static void export_mount(struct oteli_engine *engine, struct oteli_record *recor
 
 static void export_record(struct oteli_engine *engine, struct oteli_record *record)
 {
-    oteli_export_renew_clock(engine);
+    oteli_engine_renew_clock(engine);
     if ((record->what & OTELI_RECORD_MOUNT) != 0) {
         export_mount(engine, record);
         return;
@@ -45,7 +45,7 @@ static void export_record(struct oteli_engine *engine, struct oteli_record *reco
 
 static void drop_record(struct oteli_engine *engine, const struct oteli_record *record)
 {
-    oteli_export_drop_all(engine, OTEL_DROP_ALREADY_SHUTDOWN, oteli_record_spans(record));
+    oteli_engine_drop(engine, OTEL_DROP_ALREADY_SHUTDOWN, oteli_record_spans(record));
     if ((record->what & OTELI_RECORD_MOUNT) != 0)
         oteli_mount_discard(oteli_record_mount(record));
 }

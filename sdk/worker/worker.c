@@ -15,10 +15,11 @@
  * The tick runs from the first span after a pause. Without spans there is no tick: the
  * worker marks itself asleep in oteli_asleep, looks once more a tick later for spans
  * that crossed the mark, and then sleeps until a span ends or somebody asks. */
+#include "sdk/worker/worker.h"
 #include "common/base/spin_lock.h"
 #include "common/clock/clock.h"
-#include "sdk/engine/engine.h"
 #include "sdk/engine/queue.h"
+#include "sdk/worker/export.h"
 #include "sdk/worker/on_idle.h"
 
 #include <string.h>
@@ -53,7 +54,7 @@ static void send_batch(struct oteli_engine *engine)
     otel_batch *batch = engine->batch;
     const uint64_t stop_ns = stop_deadline(engine);
     if (stop_ns != 0 && oteli_monotonic_ns() >= stop_ns) {
-        oteli_export_drop_all(engine, OTEL_DROP_SHUTDOWN_TIMEOUT, batch->count);
+        oteli_engine_drop(engine, OTEL_DROP_SHUTDOWN_TIMEOUT, batch->count);
         finish_export(engine, batch);
         return;
     }
@@ -63,10 +64,12 @@ static void send_batch(struct oteli_engine *engine)
     }
     oteli_drain_look_up_names(engine);
     engine->batch = batch == &engine->batches[0] ? &engine->batches[1] : &engine->batches[0];
-    if (batch->count != 0)
-        oteli_export_begin(engine, batch);
-    else
+    if (batch->count == 0) {
         finish_export(engine, batch);
+        return;
+    }
+    engine->sending = (struct oteli_sending){.batch = batch};
+    (void)oteli_export_ask(engine);
 }
 
 /* Go on with the export that is under way, if any. False: it has to be waited for. */
@@ -91,20 +94,6 @@ static void prepare(struct oteli_engine *engine)
         oteli_export_prepare(engine, engine->batch);
 }
 
-/* Begin to drain, or go on. True: that is done, or nothing is ours to take any more,
- * because otel_shutdown has given us up, and threads may have another SDK by now. The mutex
- * is held so that it does not give us up in the middle. */
-static bool drain(struct oteli_engine *engine)
-{
-    bool is_done = true;
-    pthread_mutex_lock(&engine->mutex);
-    if (!engine->hangs) {
-        is_done = oteli_drain_continue(engine);
-    }
-    pthread_mutex_unlock(&engine->mutex);
-    return is_done;
-}
-
 static bool is_full(const otel_batch *batch)
 {
     return batch->count == batch->capacity;
@@ -116,8 +105,13 @@ static bool continue_pass(struct oteli_engine *engine, bool may_wait)
     struct oteli_pass *pass = &engine->pass;
     const bool all = pass->reason != OTELI_REASON_BATCH;
     for (;;) {
-        if (!pass->is_drained && !engine->is_prepared && !is_full(engine->batch))
-            pass->is_drained = drain(engine);
+        if (!pass->is_drained && !engine->is_prepared && !is_full(engine->batch)) {
+            /* Under the mutex, so that otel_shutdown does not give us up in the middle. Once it
+             * has, nothing is ours to take: threads may have another SDK by now. */
+            pthread_mutex_lock(&engine->mutex);
+            pass->is_drained = engine->hangs || oteli_drain_continue(engine);
+            pthread_mutex_unlock(&engine->mutex);
+        }
         const bool is_complete = engine->is_prepared || is_full(engine->batch) ||
                                  (pass->is_drained && all && engine->batch->count != 0);
         if (is_complete)
@@ -132,7 +126,7 @@ static bool continue_pass(struct oteli_engine *engine, bool may_wait)
 
 static void set_tick(struct oteli_engine *engine, uint64_t now_ns)
 {
-    const uint64_t delay = engine->schedule_delay_ns;
+    const uint64_t delay = engine->settings.schedule_delay_ns;
     engine->tick_ns = delay > UINT64_MAX - 1 - now_ns ? UINT64_MAX - 1 : now_ns + delay;
 }
 
@@ -156,7 +150,7 @@ static void on_tick(struct oteli_engine *engine, bool found)
         oteli_sdk_set_asleep(&engine->sdk, true);
         oteli_clock_rest();
         set_tick(engine, oteli_monotonic_ns());
-        if (engine->schedule_delay_ns < GRACE_NS)
+        if (engine->settings.schedule_delay_ns < GRACE_NS)
             engine->tick_ns = oteli_monotonic_ns() + GRACE_NS;
     } else {
         engine->tick_ns = UINT64_MAX;
@@ -293,7 +287,8 @@ enum oteli_round oteli_worker_round(struct oteli_engine *engine, bool may_wait, 
 static uint64_t expect(const struct oteli_engine *engine, uint64_t batch_ns)
 {
     const uint64_t capacity = engine->batch->capacity;
-    const uint64_t batches = oteli_min(engine->queue_size / 2 / capacity, PACE_MOST_NS / batch_ns);
+    const uint64_t batches =
+        oteli_min(engine->settings.queue_size / 2 / capacity, PACE_MOST_NS / batch_ns);
     return batches * capacity + capacity / 8;
 }
 
@@ -309,21 +304,21 @@ void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pac
 {
     const uint64_t taken = engine->drain.taken - pace->taken;
     const uint64_t capacity = engine->batch->capacity;
-    if (taken < capacity || engine->queue_size < 2 * capacity)
+    if (taken < capacity || engine->settings.queue_size < 2 * capacity)
         return; /* not a batch since the last sleep: be rung for */
     const uint64_t batch_ns = (now_ns - pace->since_ns) / (taken / capacity);
     pace->taken = engine->drain.taken;
     pace->since_ns = now_ns;
     if (batch_ns > PACE_MOST_NS)
         return;
-    int64_t bell_at = (int64_t)(engine->queue_size / 2);
+    int64_t bell_at = (int64_t)(engine->settings.queue_size / 2);
     if (batch_ns >= PACE_LEAST_NS) {
         const uint64_t expected = expect(engine, batch_ns);
         const uint64_t there = oteli_min(waiting_now(engine), expected);
         const uint64_t next_ns = now_ns + batch_ns * (expected - there) / capacity;
         if (next_ns < *deadline_ns)
             *deadline_ns = next_ns;
-        bell_at = (int64_t)oteli_min(expected + capacity / 2, engine->queue_size / 4 * 3);
+        bell_at = (int64_t)oteli_min(expected + capacity / 2, engine->settings.queue_size / 4 * 3);
     }
     const int64_t missing = bell_at - (int64_t)engine->batch->count;
     if (*wanted < missing)
@@ -357,8 +352,8 @@ void *oteli_worker_main(void *argument)
     uint64_t deadline_ns = UINT64_MAX;
     pthread_setname_np(pthread_self(), "otel-export");
     oteli_thread_silence();
-    if (engine->thread_started != NULL)
-        engine->thread_started(engine->thread_started_state);
+    if (engine->settings.thread_started != NULL)
+        engine->settings.thread_started(engine->settings.thread_started_state);
     uint64_t compare_ns = oteli_monotonic_ns() + COMPARE_NS;
     for (;;) {
         const uint32_t heard = oteli_waker_listen(&engine->waker);

@@ -5,30 +5,7 @@
 #ifndef OTELI_WORKER_H
 #define OTELI_WORKER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-struct oteli_engine;
-
-/* Why everything that was committed by now is being exported. */
-enum oteli_reason {
-    OTELI_REASON_NONE,
-    OTELI_REASON_BATCH, /* a whole one waits; only whole ones are exported */
-    OTELI_REASON_FULL,  /* threads found no room in the queue */
-    OTELI_REASON_TICK,
-    OTELI_REASON_FLUSH,
-    OTELI_REASON_STOP
-};
-
-struct oteli_pass {
-    enum oteli_reason reason; /* of the last one */
-    bool is_under_way;
-    bool is_drained;       /* what is not in a batch by now is not of this pass */
-    uint64_t taken_before; /* drain.taken when it began … */
-    size_t left_over;      /* … what was in the batch already … */
-    uint64_t flush;        /* … and the newest request for a flush */
-};
+#include "sdk/engine/engine.h"
 
 enum oteli_round {
     OTELI_ROUND_IDLE,    /* nothing to do until *deadline_ns, *wanted spans, or an exporter's

@@ -46,7 +46,7 @@ while IFS=: read -r file line name; do
         "config knows the public headers, common, OTLP's rules for endpoints, how to start, and itself" ;;
     profiling/otlp/*) includes_only "$file" '(otel|common|profiling)/.*|exporters/otlp/otlp_client\.h|exporters/start_otlp\.h|sdk/lifecycle/resource_snapshot\.h' \
         "profiles go the way of OTLP's requests" ;;
-    profiling/*) includes_only "$file" '(otel|common|profiling)/.*|sdk/(lifecycle/shutdown_hook|lifecycle/resource_snapshot|worker/helper_thread)\.h|api/span/inspect\.h' \
+    profiling/*) includes_only "$file" '(otel|common|profiling)/.*|sdk/(lifecycle/lifecycle|lifecycle/resource_snapshot|worker/helper_thread)\.h|api/span/inspect\.h' \
         "profiling knows the public headers, common, itself, and what the API and the SDK lend" ;;
     esac
 done < <(cd "$stripped" && grep -nHE '^[ \t]*#[ \t]*include[ \t]*["<]' "${files[@]}" |

@@ -18,7 +18,7 @@
  * tracestates) come back to zero and have no end. Quotas, lengths and indexes are bounded. */
 #include "api/thread/thread_state.h"
 #include "common/base/free_list.h"
-#include "sdk/engine/engine.h"
+#include "sdk/engine/current_engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/oracle.h"
 
@@ -119,14 +119,14 @@ static void set_pipeline(struct oteli_pipeline *pipeline)
 static void set_counters(void *state)
 {
     (void)state;
-    oteli_lifecycle_lock();
-    struct oteli_engine *engine = oteli_lifecycle_engine();
+    oteli_current_lock();
+    struct oteli_engine *engine = oteli_current.engine;
     set_engine(engine);
     set_pipeline(&engine->pipelines[0]);
     oteli_sdk_uninstall();
     engine->sdk.generation = UINT32_MAX - 1;
     oteli_sdk_install(&engine->sdk);
-    oteli_lifecycle_unlock();
+    oteli_current_unlock();
     oteli_store_release_32(&is_set, 1);
 }
 

@@ -2,6 +2,7 @@
 /* tests/support/faked.c - see faked.h. */
 #include "tests/support/faked.h"
 #include "sdk/lifecycle/lifecycle.h"
+#include "sdk/worker/worker.h"
 
 #include "sdk/stats/stats.h"
 #include "tests/support/leaks.h"

@@ -15,6 +15,9 @@
 
 #include "common/clock/clock.h"
 #include "sdk/engine/engine.h"
+#include "sdk/lifecycle/engine_life.h"
+#include "sdk/worker/export.h"
+#include "sdk/worker/worker.h"
 #include "tests/support/counted.h"
 
 #include <otel/sdk.h>

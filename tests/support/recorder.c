@@ -3,6 +3,7 @@
 #include "tests/support/recorder.h"
 #include "api/record/set_roots.h"
 #include "sdk/pipeline/batch.h"
+#include "sdk/view/span_view.h"
 #include "tests/support/leaks.h"
 
 #include <pthread.h>

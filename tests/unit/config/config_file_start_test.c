@@ -4,7 +4,7 @@
 #include "common/config/configuration.h"
 #include "config/build_options.h"
 #include "config/read/registry.h"
-#include "sdk/engine/engine.h"
+#include "sdk/engine/current_engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/config_file.h"
 #include "tests/support/fake_exporter.h"
@@ -131,11 +131,11 @@ TEST(limits_and_the_queue_reach_the_engine)
                     "        max_queue_size: 100\n        max_export_batch_size: 7\n"
                     "        exporter: {fake: {name: x}}\n");
 
-    const struct oteli_engine *engine = oteli_lifecycle_engine();
-    assert_int_equal(engine->queue_size, 100);
+    const struct oteli_engine *engine = oteli_current.engine;
+    assert_int_equal(engine->settings.queue_size, 100);
     assert_int_equal(engine->batch->capacity, 7);
-    assert_true(engine->schedule_delay_ns == UINT64_C(1234000000));
-    assert_true(engine->export_timeout_ns == UINT64_C(55000000));
+    assert_true(engine->settings.schedule_delay_ns == UINT64_C(1234000000));
+    assert_true(engine->settings.export_timeout_ns == UINT64_C(55000000));
 }
 
 TEST(the_sampler_of_the_file_decides)
@@ -198,8 +198,8 @@ TEST(D3_the_environment_does_not_count)
     start_from(FAKE);
     trace("test", "a");
     assert_traced("a|");
-    assert_int_equal(oteli_lifecycle_engine()->pipeline_count, 1);
-    assert_int_equal(oteli_lifecycle_engine()->queue_size, 2048);
+    assert_int_equal(oteli_current.engine->pipeline_count, 1);
+    assert_int_equal(oteli_current.engine->settings.queue_size, 2048);
 }
 
 /* spec: E-OTEL_CONFIG_FILE D3 configuration/sdk-environment-variables.md#declarative-configuration

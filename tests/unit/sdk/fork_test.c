@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/fork_test.c - specification of what a forked child finds:
- * sdk/lifecycle/fork_engine.h, and what sdk/lifecycle/lifecycle.c does in it before and with its
+ * sdk/lifecycle/engine_life.h, and what sdk/lifecycle/lifecycle.c does in it before and with its
  * first span. */
 #include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"

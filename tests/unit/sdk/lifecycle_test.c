@@ -2,6 +2,7 @@
 /* tests/unit/sdk/lifecycle_test.c - specification of sdk/lifecycle/lifecycle.c: start, flush and
  * shut down with a real worker; where and when a program may do so; and the exporter thread. Its
  * tick is far away, so that only what a test asks for happens. */
+#include "sdk/engine/current_engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 #include "tests/support/faked.h"
 #include "tests/support/leaks.h"
@@ -114,7 +115,7 @@ TEST(a_shutdown_does_not_wait_for_an_exporter_that_hangs_and_another_sdk_can_run
     assert_int_equal(otel_shutdown(1), OTEL_ERROR_TIMEOUT);
     assert_string_equal(faked_sums(0), "501 started, 501 ended: delivered 0, dropped 501 "
                                        "(shutdown_timeout 501)");
-    const struct oteli_engine *const old = oteli_lifecycle_engine();
+    const struct oteli_engine *const old = oteli_current.engine;
 
     assert_int_equal(
         otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,

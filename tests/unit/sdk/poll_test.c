@@ -2,7 +2,7 @@
 /* tests/unit/sdk/poll_test.c - specification of sdk/worker/poll.c: an SDK without a thread. The
  * tick is far away unless a test says otherwise. */
 #include "common/clock/clock.h"
-#include "sdk/engine/engine.h"
+#include "sdk/engine/current_engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 
 #include "tests/support/polled.h"
@@ -170,7 +170,7 @@ TEST(after_a_shutdown_the_descriptor_says_nothing_any_more)
     polled_spans("a", 3);
     poll_once();
     const int fd = otel_poll_fd();
-    struct oteli_engine *const engine = oteli_lifecycle_engine();
+    struct oteli_engine *const engine = oteli_current.engine;
 
     assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
     oteli_waker_wake(&engine->waker);
@@ -301,7 +301,7 @@ static pthread_t start_polling(otel_status *status)
 {
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, poll_for_ever, status), 0);
-    struct oteli_engine *const engine = oteli_lifecycle_engine();
+    struct oteli_engine *const engine = oteli_current.engine;
     for (bool is_driven = false; !is_driven;) {
         pthread_mutex_lock(&engine->mutex);
         is_driven = engine->event_fds.is_driven;
@@ -341,7 +341,7 @@ TEST(an_exporter_that_hangs_is_given_up_and_its_engine_is_brought_to_an_end)
     int64_t times_ms[] = {1, FOREVER_MS};
     fake->during = faked_hold;
     polled_start();
-    struct oteli_engine *const engine = oteli_lifecycle_engine();
+    struct oteli_engine *const engine = oteli_current.engine;
     polled_spans("a", 25);
     assert_int_equal(pthread_create(&away, NULL, flush, &times_ms[0]), 0);
     faked_wait_until_held();

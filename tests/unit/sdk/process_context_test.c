@@ -5,6 +5,7 @@
 #include "common/wire.h"
 #include "sdk/engine/engine.h"
 #include "sdk/lifecycle/published_settings.h"
+#include "sdk/process_context/process_context.h"
 #include "tests/support/fake_exporter.h"
 #include "tests/support/traced.h"
 #include "tests/support/unit.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/stats_test.c - specification of sdk/stats/stats.c: the sums close at every moment;
  * and of otel/metrics.h, which says more of the same. */
-#include "sdk/engine/engine.h"
+#include "sdk/engine/current_engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 
 #include "tests/support/faked.h"
@@ -442,7 +442,7 @@ TEST(O2_what_waits_behind_an_export_that_hangs_is_lost_by_the_processor)
     trace_some(2);
     assert_int_equal(otel_shutdown(1), OTEL_ERROR_TIMEOUT);
     assert_has("processor.span.processed{shutdown_timeout batching_span_processor/0} 2\n");
-    const struct oteli_engine *const left = oteli_lifecycle_engine();
+    const struct oteli_engine *const left = oteli_current.engine;
     faked_let_go();
     while (oteli_load_acquire_32(&left->done) == 0)
         sched_yield();

@@ -2,7 +2,7 @@
 /* tests/unit/started/start_test.c - specification of exporters/otel_start.c: which exporters
  * otel_start makes, from environment and options. */
 #include "common/config/configuration.h"
-#include "sdk/engine/engine.h"
+#include "sdk/engine/current_engine.h"
 #include "sdk/lifecycle/lifecycle.h"
 
 #include "tests/support/carrier.h"
@@ -53,14 +53,14 @@ static const char *pipelines(void)
 {
     static char text[256];
     text[0] = '\0';
-    oteli_lifecycle_lock();
-    const struct oteli_engine *engine = oteli_lifecycle_engine();
+    oteli_current_lock();
+    const struct oteli_engine *engine = oteli_current.engine;
     for (size_t i = 0; engine != NULL && i < engine->pipeline_count; i++) {
         const size_t length = strlen(text);
         snprintf(text + length, sizeof text - length, "%s%s", length != 0 ? " " : "",
                  engine->pipelines[i].exporter.name);
     }
-    oteli_lifecycle_unlock();
+    oteli_current_unlock();
     return text;
 }
 
