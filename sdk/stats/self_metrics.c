@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/stats/self_metrics.c - see otel/metrics.h. Any thread; owns nothing.
  *
- * Every number that there can be has a place in one sequence, which the cursor walks: those of
- * all spans, those of the processor, and those of each exporter. Places whose number does not
- * exist now are passed over.
+ * Every number that there can be has a place in one sequence, in which they are offered: those of
+ * all spans, those of the processor, and those of each exporter. The cursor is a place; the first
+ * number from there on that exists now is taken.
  *
  * Source: semantic conventions 1.44.0, model/otel/metrics.yaml. */
 #include "sdk/engine/current_engine.h"
@@ -13,40 +13,40 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ORIGINS = 3, RESULTS = 3, REASONS = OTEL_DROP_REASON_COUNT };
-enum { WITHHELD = OTEL_WITHHELD_REASON_COUNT };
+struct walk {
+    size_t from;  /* the cursor */
+    size_t place; /* of the number that is offered next */
+    bool is_taken;
+    otel_metric taken;
+};
 
-/* The places of spans and of the processor, and those of an exporter. */
-enum {
-    AT_STARTED = 0,
-    AT_STARTED_UNKNOWN = AT_STARTED + ORIGINS * RESULTS,
-    AT_LIVE,
-    AT_WITHHELD,
-    AT_QUEUE_SIZE = AT_WITHHELD + WITHHELD,
-    AT_QUEUE_CAPACITY,
-    AT_PROCESSED,
-    AT_NOT_PROCESSED,
-    AT_EXPORTERS = AT_NOT_PROCESSED + REASONS
-};
-enum {
-    AT_INFLIGHT = 0,
-    AT_EXPORTED,
-    AT_REJECTED,
-    AT_NOT_EXPORTED,
-    AT_DURATION = AT_NOT_EXPORTED + REASONS,
-    EXPORTER_PLACES = AT_DURATION + OTELI_EXPORT_OUTCOMES
-};
+static void offer(struct walk *walk, bool exists, const otel_metric *metric)
+{
+    const size_t place = walk->place++;
+    if (walk->is_taken || !exists || place < walk->from)
+        return;
+    walk->is_taken = true;
+    walk->taken = *metric;
+    walk->from = walk->place;
+}
+
+static otel_metric counter(const char *name, uint64_t value)
+{
+    return (otel_metric){
+        .name = name, .unit = "{span}", .kind = OTEL_METRIC_COUNTER, .value = value};
+}
+
+static otel_metric up_down_counter(const char *name, uint64_t value)
+{
+    return (otel_metric){
+        .name = name, .unit = "{span}", .kind = OTEL_METRIC_UP_DOWN_COUNTER, .value = value};
+}
 
 static void add_attribute(otel_metric *metric, const char *key, const char *value)
 {
     otel_metric_attribute *attribute = &metric->attributes[metric->attribute_count++];
     attribute->key = key;
     snprintf(attribute->value, sizeof attribute->value, "%s", value);
-}
-
-static void add_error(otel_metric *metric, const char *type)
-{
-    add_attribute(metric, "error.type", type);
 }
 
 /* Names are types and numbers, from 0 in each SDK that is started. */
@@ -58,12 +58,9 @@ static void add_component(otel_metric *metric, const char *type, size_t number)
     add_attribute(metric, "otel.component.name", name);
 }
 
-static void begin(otel_metric *metric, const char *name, otel_metric_kind kind, uint64_t value)
+static const char *reason_string(unsigned reason)
 {
-    metric->name = name;
-    metric->unit = "{span}";
-    metric->kind = kind;
-    metric->value = value;
+    return otel_drop_reason_string((otel_drop_reason)reason);
 }
 
 static uint64_t at_least_zero(uint64_t all, uint64_t part)
@@ -80,33 +77,44 @@ static uint64_t at_least_told(uint64_t *told, uint64_t value)
     return *told;
 }
 
-static bool describe_started(otel_metric *metric, struct oteli_engine *engine, size_t place)
+static void offer_started(struct walk *walk, struct oteli_engine *engine)
 {
-    static const struct {
-        const char *name;
-        enum oteli_origin origin;
-    } parents[ORIGINS] = {{"none", OTELI_ORIGIN_NONE},
-                          {"local", OTELI_ORIGIN_LOCAL},
-                          {"remote", OTELI_ORIGIN_REMOTE}};
-    static const char *const results[RESULTS] = {"RECORD_AND_SAMPLE", "DROP", "RECORD_ONLY"};
+    static const enum oteli_origin parents[] = {OTELI_ORIGIN_NONE, OTELI_ORIGIN_LOCAL,
+                                                OTELI_ORIGIN_REMOTE};
+    static const char *const parent_names[] = {"none", "local", "remote"};
+    static const char *const results[] = {"RECORD_AND_SAMPLE", "DROP", "RECORD_ONLY"};
     struct oteli_origins origins;
     oteli_stats_origins(&origins, engine);
-    if (place >= AT_STARTED_UNKNOWN) {
-        begin(metric, "otel.sdk.span.started", OTEL_METRIC_COUNTER, origins.reentrant);
-        return origins.reentrant != 0;
+    for (unsigned result = 0; result < 3; result++)
+        for (unsigned parent = 0; parent < 3; parent++) {
+            const enum oteli_origin origin = parents[parent];
+            const uint64_t record_only = origins.record_only[origin];
+            const uint64_t dropped = at_least_zero(origins.unsampled[origin], record_only);
+            const uint64_t counts[] = {origins.recorded[origin],
+                                       at_least_told(&engine->told_dropped[origin], dropped),
+                                       record_only};
+            otel_metric metric = counter("otel.sdk.span.started", counts[result]);
+            add_attribute(&metric, "otel.span.parent.origin", parent_names[parent]);
+            add_attribute(&metric, "otel.span.sampling_result", results[result]);
+            offer(walk, result < 2 || metric.value != 0, &metric);
+        }
+    const otel_metric unknown = counter("otel.sdk.span.started", origins.reentrant);
+    offer(walk, unknown.value != 0, &unknown);
+}
+
+static void offer_spans(struct walk *walk, const otel_stats *stats)
+{
+    otel_metric live = up_down_counter("otel.sdk.span.live", stats->open);
+    add_attribute(&live, "otel.span.sampling_result", "RECORD_AND_SAMPLE");
+    offer(walk, true, &live);
+    /* The semantic conventions have no name for these: they were more than started, and no
+     * failure. */
+    for (unsigned i = 0; i < OTEL_WITHHELD_REASON_COUNT; i++) {
+        otel_metric withheld = counter("otel_c.span.withheld", stats->withheld[i]);
+        add_attribute(&withheld, "otel_c.withheld.reason",
+                      otel_withheld_reason_string((otel_withheld_reason)i));
+        offer(walk, withheld.value != 0, &withheld);
     }
-    const size_t parent = place % ORIGINS;
-    const size_t result = place / ORIGINS;
-    const enum oteli_origin origin = parents[parent].origin;
-    const uint64_t record_only = origins.record_only[origin];
-    const uint64_t dropped = at_least_zero(origins.unsampled[origin], record_only);
-    const uint64_t counts[RESULTS] = {origins.recorded[origin],
-                                      at_least_told(&engine->told_dropped[origin], dropped),
-                                      record_only};
-    begin(metric, "otel.sdk.span.started", OTEL_METRIC_COUNTER, counts[result]);
-    add_attribute(metric, "otel.span.parent.origin", parents[parent].name);
-    add_attribute(metric, "otel.span.sampling_result", results[result]);
-    return counts[result] != 0 || result < 2;
 }
 
 /* Spans that the exporter has been given, and has not answered for. */
@@ -115,139 +123,97 @@ static uint64_t inflight_of(const struct oteli_pipeline *pipeline)
     uint64_t answered = oteli_load_acquire_64(&pipeline->delivered) +
                         oteli_load_acquire_64(&pipeline->rejected) +
                         oteli_load_acquire_64(&pipeline->spooled);
-    for (unsigned i = 0; i < REASONS; i++)
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
         answered += oteli_load_acquire_64(&pipeline->exporter_dropped[i]);
     return at_least_zero(oteli_load_acquire_64(&pipeline->handed), answered);
 }
 
 /* Spans that were lost before an exporter had them. What a hanging one has is among the first
  * pipeline's losses, but not lost by the processor. */
-static bool describe_not_processed(otel_metric *metric, const struct oteli_engine *engine,
-                                   const otel_stats *stats, unsigned reason)
+static uint64_t not_processed(const struct oteli_engine *engine, const otel_stats *stats,
+                              unsigned reason)
 {
     const struct oteli_pipeline *first = &engine->pipelines[0];
     uint64_t by_exporter = oteli_load_acquire_64(&first->exporter_dropped[reason]);
     if (reason == OTEL_DROP_SHUTDOWN_TIMEOUT && oteli_load_acquire_32(&engine->hangs) != 0)
         by_exporter += inflight_of(first);
-    begin(metric, "otel.sdk.processor.span.processed", OTEL_METRIC_COUNTER,
-          at_least_zero(stats->dropped[reason], by_exporter));
-    add_error(metric, otel_drop_reason_string((otel_drop_reason)reason));
-    return metric->value != 0;
+    return at_least_zero(stats->dropped[reason], by_exporter);
 }
 
 /* One queue serves all exporters; what it does is told by the first of them. */
-static bool describe_processor(otel_metric *metric, const struct oteli_engine *engine,
-                               const otel_stats *stats, size_t place)
+static void offer_processor(struct walk *walk, const struct oteli_engine *engine,
+                            const otel_stats *stats)
 {
     const bool has_queue = !engine->sdk.synchronous;
+    const char *type = has_queue ? "batching_span_processor" : "simple_span_processor";
     const struct oteli_pipeline *first = &engine->pipelines[0];
-    const uint64_t inflight = inflight_of(first);
-    bool is_there = has_queue;
-    if (place == AT_QUEUE_SIZE) {
-        begin(metric, "otel.sdk.processor.span.queue.size", OTEL_METRIC_UP_DOWN_COUNTER,
-              at_least_zero(stats->queued, inflight));
-    } else if (place == AT_QUEUE_CAPACITY) {
-        begin(metric, "otel.sdk.processor.span.queue.capacity", OTEL_METRIC_UP_DOWN_COUNTER,
-              engine->settings.queue_size);
-    } else if (place == AT_PROCESSED) {
-        begin(metric, "otel.sdk.processor.span.processed", OTEL_METRIC_COUNTER,
-              oteli_load_acquire_64(&first->handed));
-        is_there = true;
-    } else {
-        is_there =
-            describe_not_processed(metric, engine, stats, (unsigned)(place - AT_NOT_PROCESSED));
+    otel_metric size = up_down_counter("otel.sdk.processor.span.queue.size",
+                                       at_least_zero(stats->queued, inflight_of(first)));
+    otel_metric capacity =
+        up_down_counter("otel.sdk.processor.span.queue.capacity", engine->settings.queue_size);
+    otel_metric processed =
+        counter("otel.sdk.processor.span.processed", oteli_load_acquire_64(&first->handed));
+    add_component(&size, type, 0);
+    add_component(&capacity, type, 0);
+    add_component(&processed, type, 0);
+    offer(walk, has_queue, &size);
+    offer(walk, has_queue, &capacity);
+    offer(walk, true, &processed);
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++) {
+        otel_metric lost =
+            counter("otel.sdk.processor.span.processed", not_processed(engine, stats, i));
+        add_attribute(&lost, "error.type", reason_string(i));
+        add_component(&lost, type, 0);
+        offer(walk, lost.value != 0, &lost);
     }
-    add_component(metric, has_queue ? "batching_span_processor" : "simple_span_processor", 0);
-    return is_there;
 }
 
-static bool describe_live(otel_metric *metric, const otel_stats *stats)
+static const char *type_of(const struct oteli_pipeline *pipeline)
 {
-    begin(metric, "otel.sdk.span.live", OTEL_METRIC_UP_DOWN_COUNTER, stats->open);
-    add_attribute(metric, "otel.span.sampling_result", "RECORD_AND_SAMPLE");
-    return true;
+    return pipeline->exporter.name != NULL ? pipeline->exporter.name : "span_exporter";
 }
 
-/* The semantic conventions have no name for these: they are not started only, and no failure. */
-static bool describe_withheld(otel_metric *metric, const otel_stats *stats, unsigned reason)
+/* With an error, or without; those that have one exist once they have happened. */
+static void offer_of_exporter(struct walk *walk, otel_metric metric, const char *error,
+                              const char *type, size_t number)
 {
-    begin(metric, "otel_c.span.withheld", OTEL_METRIC_COUNTER, stats->withheld[reason]);
-    add_attribute(metric, "otel_c.withheld.reason",
-                  otel_withheld_reason_string((otel_withheld_reason)reason));
-    return metric->value != 0;
+    if (error != NULL)
+        add_attribute(&metric, "error.type", error);
+    add_component(&metric, type, number);
+    offer(walk, error == NULL || metric.value != 0, &metric);
 }
 
-static bool describe_duration(otel_metric *metric, const struct oteli_pipeline *pipeline,
-                              unsigned outcome)
+static void offer_exporter(struct walk *walk, const struct oteli_engine *engine, size_t index)
 {
-    begin(metric, "otel.sdk.exporter.operation.duration", OTEL_METRIC_HISTOGRAM,
-          oteli_load_acquire_64(&pipeline->export_count[outcome]));
-    metric->unit = "s";
-    metric->sum = (double)oteli_load_acquire_64(&pipeline->export_ns[outcome]) / 1e9;
-    if (outcome == OTELI_EXPORT_REJECTED)
-        add_error(metric, "rejected");
-    else if (outcome >= OTELI_EXPORT_DROPPED)
-        add_error(metric,
-                  otel_drop_reason_string((otel_drop_reason)(outcome - OTELI_EXPORT_DROPPED)));
-    return outcome == OTELI_EXPORT_SUCCEEDED || metric->value != 0;
-}
-
-static bool describe_outcome(otel_metric *metric, const struct oteli_pipeline *pipeline,
-                             unsigned place)
-{
-    const unsigned reason = place - AT_NOT_EXPORTED;
-    const uint64_t *counter = place == AT_EXPORTED   ? &pipeline->delivered
-                              : place == AT_REJECTED ? &pipeline->rejected
-                                                     : &pipeline->exporter_dropped[reason];
-    begin(metric, "otel.sdk.exporter.span.exported", OTEL_METRIC_COUNTER,
-          oteli_load_acquire_64(counter));
-    if (place == AT_REJECTED)
-        add_error(metric, "rejected");
-    else if (place != AT_EXPORTED)
-        add_error(metric, otel_drop_reason_string((otel_drop_reason)reason));
-    return place == AT_EXPORTED || metric->value != 0;
-}
-
-static bool describe_exporter(otel_metric *metric, const struct oteli_engine *engine, size_t index,
-                              unsigned place)
-{
+    static const char exported[] = "otel.sdk.exporter.span.exported";
     const struct oteli_pipeline *pipeline = &engine->pipelines[index];
-    const char *type = pipeline->exporter.name != NULL ? pipeline->exporter.name : "span_exporter";
+    const char *type = type_of(pipeline);
     size_t number = 0;
-    for (size_t i = 0; i < index; i++) {
-        const char *other = engine->pipelines[i].exporter.name;
-        number += strcmp(other != NULL ? other : "span_exporter", type) == 0;
+    for (size_t i = 0; i < index; i++)
+        number += strcmp(type_of(&engine->pipelines[i]), type) == 0;
+    offer_of_exporter(walk,
+                      up_down_counter("otel.sdk.exporter.span.inflight", inflight_of(pipeline)),
+                      NULL, type, number);
+    offer_of_exporter(walk, counter(exported, oteli_load_acquire_64(&pipeline->delivered)), NULL,
+                      type, number);
+    offer_of_exporter(walk, counter(exported, oteli_load_acquire_64(&pipeline->rejected)),
+                      "rejected", type, number);
+    for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++)
+        offer_of_exporter(walk,
+                          counter(exported, oteli_load_acquire_64(&pipeline->exporter_dropped[i])),
+                          reason_string(i), type, number);
+    for (unsigned i = 0; i < OTELI_EXPORT_OUTCOMES; i++) {
+        const otel_metric duration = {
+            .name = "otel.sdk.exporter.operation.duration",
+            .unit = "s",
+            .kind = OTEL_METRIC_HISTOGRAM,
+            .value = oteli_load_acquire_64(&pipeline->export_count[i]),
+            .sum = (double)oteli_load_acquire_64(&pipeline->export_ns[i]) / 1e9};
+        const char *error = i == OTELI_EXPORT_SUCCEEDED  ? NULL
+                            : i == OTELI_EXPORT_REJECTED ? "rejected"
+                                                         : reason_string(i - OTELI_EXPORT_DROPPED);
+        offer_of_exporter(walk, duration, error, type, number);
     }
-    bool is_there = true;
-    if (place == AT_INFLIGHT)
-        begin(metric, "otel.sdk.exporter.span.inflight", OTEL_METRIC_UP_DOWN_COUNTER,
-              inflight_of(pipeline));
-    else if (place < AT_DURATION)
-        is_there = describe_outcome(metric, pipeline, place);
-    else
-        is_there = describe_duration(metric, pipeline, place - AT_DURATION);
-    add_component(metric, type, number);
-    return is_there;
-}
-
-static bool describe(otel_metric *metric, struct oteli_engine *engine, size_t place)
-{
-    otel_stats stats = {.size = sizeof stats};
-    if (place < AT_LIVE)
-        return describe_started(metric, engine, place - AT_STARTED);
-    if (engine->pipeline_count == 0)
-        return false;
-    if (place < AT_EXPORTERS)
-        oteli_stats_fill(&stats, engine, 0);
-    if (place == AT_LIVE)
-        return describe_live(metric, &stats);
-    if (place < AT_QUEUE_SIZE)
-        return describe_withheld(metric, &stats, (unsigned)(place - AT_WITHHELD));
-    if (place < AT_EXPORTERS)
-        return describe_processor(metric, engine, &stats, place);
-    const size_t behind = place - AT_EXPORTERS;
-    return describe_exporter(metric, engine, behind / EXPORTER_PLACES,
-                             (unsigned)(behind % EXPORTER_PLACES));
 }
 
 bool otel_metric_next(size_t *cursor, otel_metric *metric)
@@ -255,18 +221,24 @@ bool otel_metric_next(size_t *cursor, otel_metric *metric)
     if (cursor == NULL || metric == NULL || metric->size < sizeof metric->size)
         return false;
     const size_t size = metric->size;
-    bool is_there = false;
-    otel_metric made;
+    struct walk walk = {.from = *cursor};
     oteli_current_lock();
     struct oteli_engine *engine = oteli_current.engine;
-    const size_t places =
-        engine != NULL ? AT_EXPORTERS + engine->pipeline_count * EXPORTER_PLACES : 0;
-    while (!is_there && *cursor < places) {
-        made = (otel_metric){.size = size};
-        is_there = describe(&made, engine, (*cursor)++);
+    if (engine != NULL)
+        offer_started(&walk, engine);
+    if (engine != NULL && engine->pipeline_count != 0) {
+        otel_stats stats = {.size = sizeof stats};
+        oteli_stats_fill(&stats, engine, 0);
+        offer_spans(&walk, &stats);
+        offer_processor(&walk, engine, &stats);
+        for (size_t i = 0; i < engine->pipeline_count; i++)
+            offer_exporter(&walk, engine, i);
     }
     oteli_current_unlock();
-    if (is_there)
-        memcpy(metric, &made, size < sizeof made ? size : sizeof made);
-    return is_there;
+    if (!walk.is_taken)
+        return false;
+    *cursor = walk.from;
+    walk.taken.size = size;
+    memcpy(metric, &walk.taken, size < sizeof walk.taken ? size : sizeof walk.taken);
+    return true;
 }
