@@ -3,6 +3,7 @@
 """Plants faults in a copy of the sources, one at a time, and demands that the black-box suite finds each.
 
     tests/blackbox/faults.py WORK [NAME...]     all faults of faults.list, or the named ones
+    tests/blackbox/faults.py --fit              only whether all of them can be planted
 
 One line for each fault, with its seconds; the exit status is 1 when a fault was not found. The copy,
 its build and the suite's build are in WORK, for example build-faults, and are kept for the next run.
@@ -48,6 +49,10 @@ def faults():
             fault = Fault(line.split(" ", 1) for line in lines)
             assert tuple(fault) == FIELDS, f"not a fault: {lines}"
             yield fault
+
+
+def misfits():
+    return list(filter(None, map(Fault.misfit, faults())))
 
 
 def quietly(*command, **options):
@@ -104,7 +109,7 @@ def prepare():
 
 def main(names):
     known = list(faults())
-    bad = [*filter(None, map(Fault.misfit, known)),
+    bad = [*misfits(),
            *(f"no such fault: {name}" for name in names if name not in [fault["fault"] for fault in known])]
     if bad:
         print("\n".join(bad))
@@ -136,6 +141,8 @@ def main(names):
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "--fit":
+        sys.exit("\n".join(misfits()) or 0)
     WORK = pathlib.Path(sys.argv[1]).resolve()
     COPY, PRODUCT, SUITE, PREFIX = WORK / "src", WORK / "build", WORK / "suite", WORK / "prefix"
     FOUND = WORK / "all-found-in"
