@@ -2,13 +2,13 @@
 /* common/log.h - what the SDK says about itself, capped.
  *
  * Threads:  any thread; the caller may hold locks of the SDK while the handler runs.
- * Each call site is a `kind` of its own: at most one line in ten seconds, a process and its forked
- * children together, and the next one says how many were left out, and of how many spans. On stderr
- * a line of a forked child has its pid. Formatting happens on the stack: no allocation. errno stays
- * what it was, and whatever the arguments hold, a line is one line of valid UTF-8, without the
- * passwords and queries of URLs. A text from outside that is cut, or is one setting, goes through
- * oteli_hide_in_setting before: from a piece one cannot see that it is of a password. Without a
- * handler of the program's, stderr gets errors and warnings, and everything else only at
+ * Each call site has a struct oteli_log_site: at most one line in ten seconds, a process and its
+ * forked children together, and the next one says how many were left out, and of how many spans.
+ * On stderr a line of a forked child has its pid. Formatting happens on the stack: no allocation.
+ * errno stays what it was, and whatever the arguments hold, a line is one line of valid UTF-8,
+ * without the passwords and queries of URLs. A text from outside that is cut, or is one setting,
+ * goes through oteli_hide_in_setting before: from a piece one cannot see that it is of a password.
+ * Without a handler of the program's, stderr gets errors and warnings, and everything else only at
  * OTEL_LOG_DEBUG; it is never waited for. */
 #ifndef OTELI_LOG_H
 #define OTELI_LOG_H

@@ -2,8 +2,9 @@
 /* api/active/active_attributes.c - attributes of open spans: each key once, under the limits, as
  * the bytes that they will be on the wire.
  *
- * Runs on the app thread that owns the slot. The number of attributes is small, so keys
- * are looked up by walking their signatures, which share a few cache lines. */
+ * Runs on the thread that owns the place, or has the lock of the detached span. The number of
+ * attributes is small, so keys are looked up by walking their signatures, which share a few cache
+ * lines. */
 #include "api/active/fast_attribute.h"
 #include "api/encode/key_value.h"
 #include "common/base/alloc.h"

@@ -3,11 +3,11 @@
  *
  * Attributes, events and links are kept as the OTLP bytes that they will be on the wire,
  * each kind in a buffer of its own, so that ending a span is copying. The buffers stay
- * with the slot when the span ends and serve the next one: no allocation once a slot has
+ * with the place when the span ends and serve the next one: no allocation once a place has
  * seen its largest span.
  *
- * Threads:  a local span's slot belongs to its thread; a detached span's slot is used
- *           under the slot's lock (detached_pool.h). */
+ * Threads:  an entered span's place belongs to its thread; a detached span's record is used
+ *           under its lock (detached_pool.h). */
 #ifndef OTELI_ACTIVE_SPAN_H
 #define OTELI_ACTIVE_SPAN_H
 

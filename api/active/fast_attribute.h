@@ -3,7 +3,7 @@
  * and a short string or an integer. One pass, with lengths of one byte; whatever is not like that
  * is left to oteli_active_set, before anything counts.
  *
- * Runs on the app thread that owns the slot. */
+ * Runs on the thread that owns the place, or has the lock of the detached span. */
 #ifndef OTELI_FAST_ATTRIBUTE_H
 #define OTELI_FAST_ATTRIBUTE_H
 

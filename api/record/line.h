@@ -10,7 +10,8 @@
  * One app thread writes behind `committed` and moves it; the worker reads up to there, at
  * any time. A full line goes to the worker as a whole, through the ring; until it is
  * there the owner keeps it as its current line, so the worker finds every committed
- * record in the ring or in a thread's current line. Only the worker gives lines back.
+ * record in the ring or in a thread's current line. While an SDK runs only its worker gives lines
+ * back; a thread that goes on to another SDK gives its own back, unless the worker has pinned it.
  *
  * Lines come from one pool of the process and are never unmapped while threads trace. Each
  * thread that traces keeps one; the limit is for those that wait for the worker. */

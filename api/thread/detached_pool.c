@@ -11,7 +11,7 @@
 
 enum { PART = OTELI_DETACHED_PART, PARTS = OTELI_DETACHED_PARTS };
 
-/* Whole pages, so that the kernel can empty them in a child (sdk_slot.c). */
+/* Whole pages, so that the kernel can empty them in a child (watch, api/lifetime.c). */
 _Alignas(OTELI_FORK_PAGE) void *oteli_detached_parts[PARTS];
 _Static_assert(sizeof oteli_detached_parts % OTELI_FORK_PAGE == 0, "and nothing else");
 

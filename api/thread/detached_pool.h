@@ -4,8 +4,8 @@
  *
  * A record is never unmapped while threads trace, so an old handle can always be looked
  * up; it finds another span id there, or none. Each has a lock of its own that is held
- * for the few instructions of one call: two threads wait for each other only if they use
- * the same span at the same moment.
+ * for one call, which allocates if it is the first end on its thread: two threads wait for
+ * each other only if they use the same span at the same moment.
  *
  * Threads:  any thread. Free records are kept at hand by threads, a few each. */
 #ifndef OTELI_DETACHED_POOL_H

@@ -85,7 +85,7 @@ static bool keep_own(struct oteli_thread *thread)
 
 /* In a forked child: there is one thread, no SDK yet, and nothing is of this process but the
  * contexts of that thread. Its stack of places stays; no place records, holds back or collects any
- * more. Stores only. */
+ * more. Neither allocates nor waits. */
 static void forget(void)
 {
     oteli_lines_forget();

@@ -15,10 +15,10 @@
  *
  * To add a setting: add its row; append a member to otel_sdk_options if code may choose it too;
  * generate docs/CONFIGURATION.md again; add a row to tests/blackbox/settings_test.py. What the
- * engine keeps of it is a member of its settings (sdk/engine/engine.h), set in engine_life.c;
- * forked children copy them all. What a YAML file may set is in config/read/schema_table.c and in
- * the reader and builder of its group. The level of the log stays the first row, so that it
- * holds for what is said about the others. */
+ * engine keeps of it is a member of its settings (sdk/engine/engine.h), set by settings_of in
+ * sdk/lifecycle/engine_life.c; forked children copy them all. What a YAML file may set is in
+ * config/read/schema_table.c, and is read in config/settings.c. The level of the log stays the
+ * first row, so that it holds for what is said about the others. */
 #ifndef OTELI_CONFIG_TABLE_H
 #define OTELI_CONFIG_TABLE_H
 
@@ -54,7 +54,7 @@
         "warnings and errors on stderr, and where spans go if that is the default; `debug` shows " \
         "everything.")                                                                             \
     ROW(config_file, "OTEL_CONFIG_FILE", OTELI_TYPE_STRING, NULL, 0, 0, NULL, OTELI_NO_OPTION,     \
-        "A YAML file that says everything, as docs/DECLARATIVE.md describes it. All other "        \
+        "A YAML file instead of variables, as docs/DECLARATIVE.md describes it. All other "        \
         "variables are ignored then, but for those that the file refers to. It needs the "         \
         "library `otel-config`.")                                                                  \
     ROW(experimental_config_file, "OTEL_EXPERIMENTAL_CONFIG_FILE", OTELI_TYPE_STRING, NULL, 0, 0,  \

@@ -5,8 +5,8 @@
  * their defaults, the parser, the range checks, the way from otel_sdk_options, and
  * docs/CONFIGURATION.md. Code beats environment beats default.
  *
- * Threads:  oteli_config_load runs in otel_start, on the caller's thread: the only time
- *           that these variables are read. The result is immutable.
+ * Threads:  oteli_config_load runs in otel_start, on the caller's thread. Parts that need
+ *           a few variables at another time ask oteli_config_look. The result is immutable.
  * Errors:   a bad value in the environment is one warning that names the variable, the
  *           value and what is used instead; then it counts as unset. A bad value in the
  *           options is an error, and is logged as one.

@@ -162,7 +162,8 @@ static void lose(const struct oteli_batch_export *batch_export, otel_export *cal
                    oteli_is_or_are(spans), may_be_there ? ", or arrived unconfirmed" : "");
 }
 
-/* No time is left for this request, so there is none for those behind it. */
+/* The next attempt would begin after the deadline. Requests behind this one would meet the same
+ * receiver, so all are given up now. */
 static void drop_rest(struct oteli_batch_export *batch_export, otel_export *call,
                       struct oteli_request_slot *slot)
 {
@@ -307,7 +308,7 @@ static bool keep_instead(struct oteli_batch_export *batch_export, otel_export *c
     note(batch_export, request_call, false);
     if (!keep(batch_export, call, slot))
         return false;
-    (void)oteli_request_call_go_on(request_call, 0, 0);
+    (void)oteli_request_call_go_on(request_call, 0, 0); /* with no time left: ends it */
     return true;
 }
 

@@ -121,7 +121,7 @@ typedef struct otel_sdk_options {
     const char *thread_context;        /* OTEL_C_THREAD_CONTEXT: on, off */
     const char *thread_context_schema; /* OTEL_C_THREAD_CONTEXT_SCHEMA */
 
-    const char *profiler;          /* OTEL_C_PROFILER: off, on, perf, signal */
+    const char *profiler;          /* OTEL_C_PROFILER: off, on, auto, perf, signal */
     int64_t profiler_hz;           /* OTEL_C_PROFILER_HZ */
     const char *profiler_out;      /* OTEL_C_PROFILER_OUT: otlp, or a directory */
     const char *profiler_endpoint; /* OTEL_C_PROFILER_ENDPOINT */

@@ -469,7 +469,7 @@ otel_status otel_start_with(const otel_sdk_options *options)
     if (status == OTEL_OK && start.program.sampler == NULL &&
         !oteli_sampler_is_known(config.traces_sampler)) {
         oteli_config_fini(&config);
-        status = OTEL_ERROR_UNSUPPORTED; /* otel_start makes it */
+        status = OTEL_ERROR_UNSUPPORTED; /* only otel_start makes jaeger_remote */
     }
     if (status != OTEL_OK) {
         oteli_start_discard(&start);

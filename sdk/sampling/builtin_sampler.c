@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* A row a sampler: what it says to no parent, and to the other four. */
+/* A row a sampler: what it decides without a parent; below a local parent that is not sampled, that
+ * is sampled; below a remote one that is not, that is. */
 static const struct {
     const char *name;
     uint8_t decide[OTELI_PARENT_KINDS];
@@ -34,7 +35,7 @@ void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config
     sampler->has_warned = sampler->decide[OTELI_PARENT_LOCAL_SAMPLED] != OTELI_DECIDE_ASK;
     double ratio = 1.0;
     if (is_ratio && config->traces_sampler_arg != NULL)
-        (void)oteli_parse_ratio(config->traces_sampler_arg, &ratio); /* settle_ratio has looked */
+        (void)oteli_parse_ratio(config->traces_sampler_arg, &ratio); /* it has been checked */
     sampler->ratio = oteli_ratio_of(ratio);
 }
 

@@ -58,7 +58,7 @@ static void time_out(struct oteli_call *call)
         call->dropped[OTEL_DROP_EXPORT_TIMEOUT] += count - reported;
 }
 
-/* A loss is news when it begins and when it is over; then it has a number. */
+/* One line when losses begin, and one with their sum when they are over. */
 static void tell(struct oteli_pipeline *pipeline, uint64_t lost, otel_drop_reason reason)
 {
     const uint64_t meanwhile = pipeline->lost_meanwhile;

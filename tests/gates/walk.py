@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The walks of spans in docs/ARCHITECTURE.md, held against the code: each function of a table is
-in the file that the row names, and one of the functions above it calls it, but for those in bold.
-The first one has at most 20 files and 51 functions."""
+in the file that the row names (libcurl's are not), and one of the functions above it calls it, but for
+those in bold.
+The first one has at most 20 files and 45 functions."""
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-MOST_FILES, MOST_FUNCTIONS = 20, 51
+MOST_FILES, MOST_FUNCTIONS = 20, 45
 ROW = re.compile(r"^\| `([\w./-]+)`[^|]*\| (.*?) \|$", re.M)
 
 
@@ -27,7 +28,7 @@ def check(table, wrong):
             count += 1
             body = body_of(path, name)
             is_called = re.search(rf"\b{name}\(", above)
-            if not body and not is_called:
+            if not body and not (is_called and name.startswith("curl_")):
                 wrong.append(f"{path} does not define {name}")
             if not bold and not is_called:
                 wrong.append(f"{path}: none of the functions before it calls {name}")

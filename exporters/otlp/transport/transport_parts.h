@@ -10,7 +10,7 @@
  *     transport_tls.c      which certificates count for a request
  *     transport_url.c      URLs
  *
- * Nobody else includes this, nor <curl/curl.h>. */
+ * No other file of the libraries includes this, nor <curl/curl.h>. */
 #ifndef OTELI_TRANSPORT_PARTS_H
 #define OTELI_TRANSPORT_PARTS_H
 
