@@ -70,21 +70,21 @@ static const struct oteli_schema text_or_null = {.shape = OTELI_SHAPE_TEXT, .may
 static const struct oteli_schema texts = LIST_OF(text);
 static const struct oteli_schema count_or_null = INTEGER(0, INT32_MAX);
 static const struct oteli_schema positive_or_null = INTEGER(1, INT32_MAX);
+static const struct oteli_schema depth_or_null = INTEGER(1, OTELI_MAX_VALUE_DEPTH);
 static const struct oteli_schema length_or_null = INTEGER(0, INT64_MAX);
 static const struct oteli_schema ratio_or_null = {.shape = OTELI_SHAPE_RATIO, .may_be_null = true};
 
 /* --- Limits --- */
 
-static const struct oteli_schema general_limits =
-    OBJECT(KEY("attribute_value_length_limit", length_or_null),
-           KEY("attribute_value_depth_limit", positive_or_null),
-           KEY("attribute_count_limit", count_or_null));
+static const struct oteli_schema general_limits = OBJECT(
+    KEY("attribute_value_length_limit", length_or_null),
+    KEY("attribute_value_depth_limit", depth_or_null), KEY("attribute_count_limit", count_or_null));
 
 static const struct oteli_schema span_limits = OBJECT(
     KEY("attribute_value_length_limit", length_or_null),
-    KEY("attribute_value_depth_limit", positive_or_null),
-    KEY("attribute_count_limit", count_or_null), KEY("event_count_limit", count_or_null),
-    KEY("link_count_limit", count_or_null), KEY("event_attribute_count_limit", count_or_null),
+    KEY("attribute_value_depth_limit", depth_or_null), KEY("attribute_count_limit", count_or_null),
+    KEY("event_count_limit", count_or_null), KEY("link_count_limit", count_or_null),
+    KEY("event_attribute_count_limit", count_or_null),
     KEY("link_attribute_count_limit", count_or_null));
 
 /* --- Resource --- */

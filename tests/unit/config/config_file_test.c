@@ -395,6 +395,9 @@ TEST(D5_each_fault_is_a_line_with_its_place_and_reason)
         {HEAD "attribute_limits: {attribute_count_limit: 1.5}\n",
          "2:43: attribute_limits.attribute_count_limit has to be an integer from 0 to 2147483647, "
          "and is \"1.5\""},
+        {HEAD "attribute_limits: {attribute_value_depth_limit: 32}\n",
+         "2:49: attribute_limits.attribute_value_depth_limit has to be an integer from 1 to 31, "
+         "and is 32"},
         {HEAD "attribute_limits: {attribute_count_limits: 1}\n",
          "2:20: attribute_limits.attribute_count_limits is not known"},
         {HEAD "tracer_provider: {}\n",
