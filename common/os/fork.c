@@ -4,7 +4,6 @@
 #include "common/base/atomic.h"
 #include "common/clock/clock.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -15,6 +14,7 @@ enum { MOST = 16 }; /* one for each part of ours that has something to forget */
 /* Functions as numbers, because an atomic pointer to a function is none; 0: a free place. */
 static uint64_t forgets[MOST];
 static uint32_t is_registered;
+static uint32_t lacks_place;
 static uint32_t is_orphan;
 static uint64_t *watched; /* NULL: children cannot be told from their parents */
 
@@ -51,9 +51,15 @@ void oteli_fork_add(void (*forget)(void))
             (void)oteli_cas_full_64(&forgets[i], 0, number); /* or another thread was first */
         is_known = oteli_load_relaxed_64(&forgets[i]) == number;
     }
-    assert(is_known);
+    if (!is_known)
+        oteli_store_relaxed_32(&lacks_place, 1);
     if (oteli_load_relaxed_32(&is_registered) == 0 && oteli_cas_full_32(&is_registered, 0, 1))
         pthread_atfork(NULL, NULL, on_fork_child);
+}
+
+bool oteli_fork_lacks_place(void)
+{
+    return oteli_load_relaxed_32(&lacks_place) != 0;
 }
 
 bool oteli_fork_wipe(void *at, size_t bytes)

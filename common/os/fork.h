@@ -27,6 +27,9 @@ enum { OTELI_FORK_PAGE = 4096 };
  * contains it stays loaded (library.h). A second registration of it has no effect. */
 OTELI_INTERNAL_API void oteli_fork_add(void (*forget)(void));
 
+/* Whether more functions were registered than there is room for: a fault of otel-c's. */
+OTELI_INTERNAL_API bool oteli_fork_lacks_place(void);
+
 /* Whole pages of OTELI_FORK_PAGE bytes in static memory without a value: zero in each child
  * from now on. False: the kernel, or its page size, does not do that. */
 bool oteli_fork_wipe(void *at, size_t bytes);
