@@ -149,10 +149,10 @@ static void add_message(struct oteli_text *json, const struct message *type, ote
 {
     const size_t object = oteli_json_open(json);
     const uint8_t *at = (const uint8_t *)message.data;
-    const uint8_t *end = at + message.length;
+    const uint8_t *end = message.length != 0 ? at + message.length : at; /* which may be NULL */
     uint32_t list = 0; /* the number of the field whose list is open */
     struct oteli_field field;
-    while (message.length != 0 && oteli_next_field(&at, end, &field)) {
+    while (oteli_next_field(&at, end, &field)) {
         static const struct member unknown = {NULL, TEXT, NULL};
         const struct member *member =
             field.number < type->count ? &type->members[field.number] : &unknown;
