@@ -112,12 +112,12 @@ static const struct message span_type = MESSAGE_OF(span_members);
 
 static void add_message(struct oteli_text *json, const struct message *type, otel_slice message);
 
+/* `end` is behind the field. */
 static void add_value(struct oteli_text *json, const struct member *member,
-                      const struct oteli_field *field)
+                      const struct oteli_field *field, const uint8_t *end)
 {
     const otel_slice bytes = {(const char *)field->bytes, field->length};
-    const otel_slice whole = {(const char *)field->start,
-                              (size_t)(field->bytes + field->length - field->start)};
+    const otel_slice whole = {(const char *)field->start, (size_t)(end - field->start)};
     switch (member->form) {
     case TEXT:
     case TEXTS:
@@ -168,7 +168,7 @@ static void add_message(struct oteli_text *json, const struct message *type, ote
         } else {
             OTELI_JSON_ADD(json, ",");
         }
-        add_value(json, member, &field);
+        add_value(json, member, &field, at);
     }
     if (list != 0)
         OTELI_JSON_ADD(json, "]");
