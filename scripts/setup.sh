@@ -53,7 +53,7 @@ readonly test_packages=(libcmocka-dev libnghttp2-dev protobuf-compiler python3 p
 readonly full_packages=(
     "clang-$llvm" "clang-tidy-$llvm" "clang-format-$llvm" "libclang-rt-$llvm-dev" "lld-$llvm"
     "python3-clang-$llvm"
-    valgrind tcc spin gdb luajit rustc
+    valgrind tcc spin gdb
 )
 
 # The compiler comes with its C library; the rest is of the other architecture, for which nothing
