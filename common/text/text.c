@@ -180,8 +180,8 @@ bool oteli_parse_decimal(otel_slice text, double *number)
     return true;
 }
 
-/* Of any number that is not subnormal, DBL_DIG digits are what somebody may have written, and
- * printing that many, without zeros at the end, gives back no more than that. */
+/* A decimal number of at most DBL_DIG digits that was read into a double, and is not subnormal, is
+ * printed as it was written: with DBL_DIG digits, and without zeros at the end. */
 const char *oteli_decimal_text(double number, char text[OTELI_DECIMAL_SIZE])
 {
     int digits = fabs(number) < DBL_MIN ? 1 : DBL_DIG;

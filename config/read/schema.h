@@ -34,7 +34,7 @@ struct oteli_schema {
     enum oteli_shape shape;
     bool may_be_null;
     bool may_have_more;   /* MAP: unknown keys are a warning */
-    bool may_have_others; /* MAP: unknown keys are somebody else's, and not looked at */
+    bool may_have_others; /* MAP: unknown keys are for other programs, and not read */
     int64_t min, max;
     const char *words;                  /* space separated */
     const char *what;                   /* CHOICE, for messages: "sampler" */

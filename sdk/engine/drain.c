@@ -234,7 +234,7 @@ bool oteli_drain_continue(struct oteli_engine *engine)
     }
     for (; drain->ticket != drain->ring_end; drain->ticket++) {
         /* Lines behind the one that is being visited may leave the ring together with it, when
-         * they were empty before: from then on they are somebody else's. */
+         * they were empty before: from then on the pool may lend them to any thread. */
         if ((int64_t)(drain->ticket - engine->ring.tail) < 0)
             continue;
         struct oteli_line *line = oteli_ring_peek(&engine->ring, drain->ticket);

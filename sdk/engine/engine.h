@@ -120,10 +120,11 @@ struct oteli_engine {
 
     /* of the app threads */
     _Alignas(
-        OTELI_CACHELINE) struct oteli_waker waker; /* one cache line for all that a lot costs */
+        OTELI_CACHELINE) struct oteli_waker waker; /* one cache line for all that a quota costs */
     uint64_t reserved;                             /* spans in quotas, lines and batches */
     /* The queue was full, but there was nothing to take: all of its room is in quotas of
-     * threads that do not use it. Set by the worker, unset by whoever uses up a lot. */
+     * threads that do not use it. Set by the worker, unset by the thread that next uses up a
+     * quota. */
     uint32_t full_but_empty;
     _Alignas(OTELI_CACHELINE) struct oteli_ring ring;
 
@@ -148,8 +149,8 @@ struct oteli_engine {
     uint64_t flush_failures; /* flushes that an exporter answered with an error */
     uint64_t told_lost;      /* the losses that flushes have answered for so far; atomic */
     uint32_t done;           /* the worker has returned; release, also read without the mutex */
-    uint32_t hangs;          /* an exporter did not come back: the worker may not touch lines any
-                            more, thread and memory are left to it; release, likewise */
+    uint32_t hangs;          /* an exporter did not return: the worker may not touch lines any more,
+                            its thread and memory are not freed; release, also read unlocked */
     uint32_t users; /* calls that wait on this engine; under the lock of the current engine */
 
     /* of any thread, read by the worker */

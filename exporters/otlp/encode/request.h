@@ -32,7 +32,7 @@ struct oteli_request {
     struct oteli_encoder encoder;
     struct oteli_text *json;             /* NULL: the protocol is not JSON */
     struct oteli_compressor *compressor; /* NULL: nothing is compressed */
-    struct oteli_reusable_buffer framed; /* a copy of somebody else's plain bytes behind a frame */
+    struct oteli_reusable_buffer framed; /* a frame, and a copy of plain bytes behind it */
 };
 
 /* `max_request_bytes` limits the plain bytes. false: no memory, and there is nothing to free. The

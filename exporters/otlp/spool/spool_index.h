@@ -71,7 +71,7 @@ struct oteli_spool_entry *oteli_spool_index_find(const struct oteli_spool_index 
 void oteli_spool_index_settle(struct oteli_spool_index *index, struct oteli_spool_entry *entry,
                               enum oteli_spool_way way, uint64_t rejected);
 
-/* It has shown to be somebody else's, who will see to it. */
+/* Another sender has the file, and will deliver it. */
 void oteli_spool_index_disown(struct oteli_spool_index *index, struct oteli_spool_entry *entry);
 
 /* The file is not there any more, and does not wait. */

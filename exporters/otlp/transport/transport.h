@@ -46,8 +46,9 @@ void oteli_transport_cancel(struct oteli_transport *transport,
 /* Between two requests: close the connection that is kept for the next one, if there is one. */
 void oteli_transport_disconnect(struct oteli_transport *transport);
 
-/* A descriptor for an event loop: readable when a request can go on, and when somebody wakes it. It
- * stays the same unless the program closes descriptors that are not its own. -1: none. */
+/* A descriptor for an event loop: readable when a request can go on, and after
+ * oteli_transport_wake. It stays the same unless the program closes descriptors that are not its
+ * own. -1: none. */
 int oteli_transport_descriptor(struct oteli_transport *transport);
 
 /* Make a transport's descriptor readable when another's is. false: that is not possible. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/sdk/driving_test.c - specification of sdk/pipeline/event_loop_fds.c: a program may
- * close descriptors that it does not know, and then they are somebody else's; and of
+ * close descriptors that are not its own, and open others of the same number; and of
  * sdk/worker/on_idle.c with a real thread, and with otel_poll: an exporter is called when its
- * descriptor is readable, and whoever wants an export meanwhile does not wait for it. */
+ * descriptor is readable, and a flush meanwhile does not wait for it. */
 #include "common/clock/clock.h"
 #include "sdk/engine/engine.h"
 #include "sdk/lifecycle/lifecycle.h"
