@@ -26,11 +26,9 @@ static void intend_threshold(const void *state, const otel_sampling_query *query
 static size_t describe_threshold(const void *state, char *text, size_t size)
 {
     const struct threshold *fixed = state;
-    char ratio[OTELI_RATIO_SIZE];
     if (fixed->name != NULL)
         return (size_t)snprintf(text, size, "%s", fixed->name);
-    return (size_t)snprintf(text, size, "ComposableProbability{%s}",
-                            oteli_ratio_text(fixed->ratio, ratio));
+    return oteli_describe_ratio("ComposableProbability", fixed->ratio, text, size);
 }
 
 otel_composable otel_composable_always_on(void)

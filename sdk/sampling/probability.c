@@ -4,7 +4,6 @@
 #include "sdk/sampling/consistent.h"
 #include "sdk/sampling/sampler_description.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 struct probability {
@@ -36,9 +35,7 @@ static void sample(const void *state, const otel_sampling_query *query,
 static size_t describe(const void *state, char *text, size_t size)
 {
     const struct probability *probability = state;
-    char ratio_text[OTELI_RATIO_SIZE];
-    return (size_t)snprintf(text, size, "ProbabilitySampler{%s}",
-                            oteli_ratio_text(probability->ratio, ratio_text));
+    return oteli_describe_ratio("ProbabilitySampler", probability->ratio, text, size);
 }
 
 otel_status otel_sampler_probability(double ratio, otel_sampler *sampler)

@@ -7,7 +7,6 @@
 #include "sdk/sampling/consistent.h"
 #include "sdk/sampling/sampler_description.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 struct trace_id_ratio {
@@ -43,9 +42,7 @@ static void sample(const void *state, const otel_sampling_query *query,
 static size_t describe(const void *state, char *text, size_t size)
 {
     const struct trace_id_ratio *ratio = state;
-    char ratio_text[OTELI_RATIO_SIZE];
-    return (size_t)snprintf(text, size, "TraceIdRatioBased{%s}",
-                            oteli_ratio_text(ratio->ratio, ratio_text));
+    return oteli_describe_ratio("TraceIdRatioBased", ratio->ratio, text, size);
 }
 
 otel_status otel_sampler_trace_id_ratio(double ratio, otel_sampler *sampler)

@@ -6,18 +6,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LEAST_PLACES = 6, MOST_PLACES = 120 };
+enum { LEAST_PLACES = 6, MOST_PLACES = 120, RATIO_SIZE = 128 };
 
 /* Between the first digit and the places stands the point of the locale, of one byte or more. */
-const char *oteli_ratio_text(double ratio, char text[OTELI_RATIO_SIZE])
+static const char *ratio_text(double ratio, char text[RATIO_SIZE])
 {
     int places = LEAST_PLACES;
-    int length = snprintf(text, OTELI_RATIO_SIZE, "%.*f", places, ratio);
+    int length = snprintf(text, RATIO_SIZE, "%.*f", places, ratio);
     while (places < MOST_PLACES && strtod(text, NULL) != ratio)
-        length = snprintf(text, OTELI_RATIO_SIZE, "%.*f", ++places, ratio);
+        length = snprintf(text, RATIO_SIZE, "%.*f", ++places, ratio);
     text[1] = '.';
     memmove(text + 2, text + length - places, (size_t)places + 1);
     return text;
+}
+
+size_t oteli_describe_ratio(const char *name, double ratio, char *text, size_t size)
+{
+    char digits[RATIO_SIZE];
+    return (size_t)snprintf(text, size, "%s{%s}", name, ratio_text(ratio, digits));
 }
 
 /* Let a describe function write behind what there is. */

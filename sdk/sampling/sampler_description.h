@@ -9,10 +9,10 @@
 #include "common/text/text.h"
 #include <otel/sampler.h>
 
-/* A ratio that is 0, or from 2^-56 to 1, without an exponent: as many places as tell it from all
+/* Write "name{ratio}", as a sampler's describe function does, and return its length. The ratio is
+ * 0, or from 2^-56 to 1, and is written without an exponent: as many places as tell it from all
  * others, and six at least. */
-enum { OTELI_RATIO_SIZE = 128 };
-const char *oteli_ratio_text(double ratio, char text[OTELI_RATIO_SIZE]);
+size_t oteli_describe_ratio(const char *name, double ratio, char *text, size_t size);
 
 /* Add the description of another sampler. */
 void oteli_describe_sampler(struct oteli_text_builder *builder, const otel_sampler *sampler);
