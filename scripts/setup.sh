@@ -49,7 +49,9 @@ readonly build_packages=(
 )
 readonly bench_packages=(libsqlite3-dev)
 readonly plot_packages=(gnuplot-nox jq)
-readonly test_packages=(libcmocka-dev libnghttp2-dev protobuf-compiler python3 python3-protobuf python3-venv)
+readonly test_packages=(
+    libcmocka-dev libnghttp2-dev protobuf-compiler git python3 python3-protobuf python3-venv
+)
 readonly full_packages=(
     "clang-$llvm" "clang-tidy-$llvm" "clang-format-$llvm" "libclang-rt-$llvm-dev" "lld-$llvm"
     "python3-clang-$llvm"
