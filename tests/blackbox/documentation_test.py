@@ -15,6 +15,7 @@ has a line before it that readers do not see:
 
 A line "..." is left out. Paths such as /etc/shop/otel.yaml are below the scratch directory.
 """
+import contextlib
 import os
 import pathlib
 import re
@@ -139,7 +140,8 @@ class Documentation(unittest.TestCase):
             try:
                 status = shell.wait(harness.RUN_SECONDS)
             finally:
-                os.killpg(shell.pid, signal.SIGKILL)
+                with contextlib.suppress(ProcessLookupError):  # it is the whole group that has ended
+                    os.killpg(shell.pid, signal.SIGKILL)
                 shell.wait()
             output.seek(0)
             return status, output.read()
