@@ -13,20 +13,21 @@
 
 #include <string.h>
 
-enum { SMALL = 8192, MEDIUM = 1024, LARGE = 256, PLACES = SMALL + MEDIUM + LARGE };
+enum { SMALL = 8192, MEDIUM = 1024, LARGE = 256, SLOTS = SMALL + MEDIUM + LARGE };
 enum { SMALL_PARTS = 32, MEDIUM_PARTS = 16, LARGE_PARTS = 32 };
 enum { PARTS = SMALL_PARTS + MEDIUM_PARTS + LARGE_PARTS };
-enum { NUMBER_SHIFT = 16 }; /* of a baggage: how often above, which place below */
+enum { NUMBER_SHIFT = 16 }; /* of a baggage: how often above, which slot below */
 
-struct place {
+struct stored_baggage {
     uint32_t keeps; /* those of its holds that are the program's; atomic */
     uint32_t spare;
     struct oteli_baggage_entries entries;
 };
-_Static_assert(sizeof(struct place) % 8 == 0 && OTELI_BAGGAGE_ROOM % 8 == 0, "places are aligned");
-_Static_assert(PLACES < 1 << NUMBER_SHIFT, "a number has room for all of them");
+_Static_assert(sizeof(struct stored_baggage) % 8 == 0 && OTELI_BAGGAGE_ROOM % 8 == 0,
+               "slots are aligned");
+_Static_assert(SLOTS < 1 << NUMBER_SHIFT, "a number has room for all of them");
 
-static uint64_t words[PLACES];
+static uint64_t words[SLOTS];
 static void *parts[PARTS];
 
 #define RING(first, places, first_part, part_count, bytes)                                      \
@@ -38,32 +39,31 @@ static struct oteli_slot_ring rings[] = {
     RING(0, SMALL, 0, SMALL_PARTS, 256),
     RING(SMALL, MEDIUM, SMALL_PARTS, MEDIUM_PARTS, 1024),
     RING(SMALL + MEDIUM, LARGE, SMALL_PARTS + MEDIUM_PARTS, LARGE_PARTS,
-         sizeof(struct place) + OTELI_BAGGAGE_ROOM),
+         sizeof(struct stored_baggage) + OTELI_BAGGAGE_ROOM),
 };
 enum { RINGS = sizeof rings / sizeof rings[0] };
 
 otel_baggage oteli_baggage_store(const struct oteli_baggage_entries *entries)
 {
-    const size_t size = sizeof(struct place) + entries->length;
+    const size_t size = sizeof(struct stored_baggage) + entries->length;
     struct oteli_slot_ring *ring = NULL;
-    struct place *place = NULL;
+    struct stored_baggage *stored = NULL;
     uint32_t index = 0;
     oteli_fork_add(oteli_baggages_forget); /* the program may use nothing else of the API */
-    for (unsigned i = 0; i < RINGS && place == NULL; i++) {
+    for (unsigned i = 0; i < RINGS && stored == NULL; i++) {
         ring = &rings[i];
-        place = size <= ring->slot_size ? oteli_slot_claim(ring, &index) : NULL;
+        stored = size <= ring->slot_size ? oteli_slot_claim(ring, &index) : NULL;
     }
-    if (place == NULL) {
-        OTELI_LOG(OTEL_LOG_WARN,
-                  "there is no place for a baggage: are those that are kept let go?");
+    if (stored == NULL) {
+        OTELI_LOG(OTEL_LOG_WARN, "there is no slot for a baggage: are those that are kept let go?");
         return otel_baggage_none();
     }
-    memcpy(&place->entries, entries, sizeof *entries + entries->length);
+    memcpy(&stored->entries, entries, sizeof *entries + entries->length);
     const uint64_t number = (uint64_t)(ring->words - words) + index;
     return (otel_baggage){oteli_slot_publish(ring, index) << NUMBER_SHIFT | number};
 }
 
-/* The ring of a baggage, and its place there; NULL: it is of none. */
+/* The ring of a baggage, and its slot there; NULL: it is of none. */
 static const struct oteli_slot_ring *ring_of(otel_baggage baggage, uint32_t *index)
 {
     *index = (uint32_t)baggage.opaque & ((1u << NUMBER_SHIFT) - 1);
@@ -75,23 +75,23 @@ static const struct oteli_slot_ring *ring_of(otel_baggage baggage, uint32_t *ind
     return NULL;
 }
 
-static struct place *hold(otel_baggage baggage)
+static struct stored_baggage *hold(otel_baggage baggage)
 {
     uint32_t index;
     const struct oteli_slot_ring *ring = ring_of(baggage, &index);
     if (baggage.opaque == 0 || ring == NULL)
         return NULL;
-    struct place *place = oteli_slot_hold(ring, index, baggage.opaque >> NUMBER_SHIFT);
-    if (place == NULL)
+    struct stored_baggage *stored = oteli_slot_hold(ring, index, baggage.opaque >> NUMBER_SHIFT);
+    if (stored == NULL)
         OTELI_LOG(OTEL_LOG_WARN, "a baggage is asked for that is gone: keep those of contexts that "
                                  "wait (otel_baggage_keep)");
-    return place;
+    return stored;
 }
 
 const struct oteli_baggage_entries *oteli_baggage_hold(otel_baggage baggage)
 {
-    const struct place *place = hold(baggage);
-    return place != NULL ? &place->entries : NULL;
+    const struct stored_baggage *stored = hold(baggage);
+    return stored != NULL ? &stored->entries : NULL;
 }
 
 void oteli_baggage_release(otel_baggage baggage)
@@ -105,37 +105,37 @@ void oteli_baggage_release(otel_baggage baggage)
 /* There never are more keeps than holds: one is held first, and released last. */
 otel_baggage otel_baggage_keep(otel_baggage baggage)
 {
-    struct place *place = hold(baggage);
-    if (place == NULL)
+    struct stored_baggage *stored = hold(baggage);
+    if (stored == NULL)
         return otel_baggage_none();
-    oteli_add_full_32(&place->keeps, 1);
+    oteli_add_full_32(&stored->keeps, 1);
     return baggage;
 }
 
-static bool take_keep(struct place *place)
+static bool take_keep(struct stored_baggage *stored)
 {
     uint32_t keeps;
     do {
-        keeps = oteli_load_relaxed_32(&place->keeps);
-    } while (keeps != 0 && !oteli_cas_full_32(&place->keeps, keeps, keeps - 1));
+        keeps = oteli_load_relaxed_32(&stored->keeps);
+    } while (keeps != 0 && !oteli_cas_full_32(&stored->keeps, keeps, keeps - 1));
     return keeps != 0;
 }
 
 /* A program that lets go more often than it kept takes nothing from others but their keeps: the
- * place is held meanwhile, so it is the same baggage. */
+ * slot is held meanwhile, so it is the same baggage. */
 void otel_baggage_let_go(otel_baggage baggage)
 {
-    struct place *place = hold(baggage);
-    if (place == NULL)
+    struct stored_baggage *stored = hold(baggage);
+    if (stored == NULL)
         return;
-    if (take_keep(place))
+    if (take_keep(stored))
         oteli_baggage_release(baggage);
     oteli_baggage_release(baggage);
 }
 
-static uint32_t kept(const void *place)
+static uint32_t kept(const void *stored)
 {
-    return ((const struct place *)place)->keeps;
+    return ((const struct stored_baggage *)stored)->keeps;
 }
 
 void oteli_baggages_forget(void)

@@ -8,22 +8,22 @@
 
 #include <string.h>
 
-/* A reference: how often the place was filled above its index, 12 bits each. */
-enum { PLACES = 4096, PART = 256, PARTS = PLACES / PART, MOST_FILLED = 4095 };
+/* A reference: how often the slot was filled above its index, 12 bits each. */
+enum { SLOTS = 4096, PART = 256, PARTS = SLOTS / PART, MOST_FILLED = 4095 };
 
-struct place {
+struct stored_tracestate {
     uint64_t trace_id[2];
     uint32_t length;
     char text[OTELI_TRACESTATE_BYTES];
 };
 
-static uint64_t words[PLACES];
+static uint64_t words[SLOTS];
 static void *parts[PARTS];
 static struct oteli_slot_ring ring = {.words = words,
                                       .parts = parts,
-                                      .count = PLACES,
+                                      .count = SLOTS,
                                       .a_part = PART,
-                                      .slot_size = sizeof(struct place),
+                                      .slot_size = sizeof(struct stored_tracestate),
                                       .most = MOST_FILLED};
 
 uint32_t oteli_tracestate_make(const char *text, size_t length, const uint8_t trace_id[16])
@@ -32,23 +32,23 @@ uint32_t oteli_tracestate_make(const char *text, size_t length, const uint8_t tr
     uint32_t index;
     const size_t clean_length = oteli_tracestate_clean(text, length, clean);
     oteli_fork_add(oteli_tracestates_forget); /* the program may use nothing else of the API */
-    struct place *place = clean_length != 0 ? oteli_slot_claim(&ring, &index) : NULL;
-    if (place == NULL)
+    struct stored_tracestate *stored = clean_length != 0 ? oteli_slot_claim(&ring, &index) : NULL;
+    if (stored == NULL)
         return 0;
-    memcpy(place->trace_id, trace_id, sizeof place->trace_id);
-    memcpy(place->text, clean, clean_length);
-    place->length = (uint32_t)clean_length;
-    return (uint32_t)oteli_slot_publish(&ring, index) * PLACES + index;
+    memcpy(stored->trace_id, trace_id, sizeof stored->trace_id);
+    memcpy(stored->text, clean, clean_length);
+    stored->length = (uint32_t)clean_length;
+    return (uint32_t)oteli_slot_publish(&ring, index) * SLOTS + index;
 }
 
 uint32_t oteli_tracestate_retain(uint32_t reference)
 {
-    return oteli_slot_hold(&ring, reference % PLACES, reference / PLACES) != NULL ? reference : 0;
+    return oteli_slot_hold(&ring, reference % SLOTS, reference / SLOTS) != NULL ? reference : 0;
 }
 
 void oteli_tracestate_release(uint32_t reference)
 {
-    oteli_slot_release(&ring, reference % PLACES, reference / PLACES);
+    oteli_slot_release(&ring, reference % SLOTS, reference / SLOTS);
 }
 
 size_t oteli_tracestate_copy(uint32_t reference, const uint8_t trace_id[16], char *text,
@@ -56,12 +56,13 @@ size_t oteli_tracestate_copy(uint32_t reference, const uint8_t trace_id[16], cha
 {
     if (size != 0)
         text[0] = '\0';
-    const struct place *place = oteli_slot_hold(&ring, reference % PLACES, reference / PLACES);
-    if (place == NULL)
+    const struct stored_tracestate *stored =
+        oteli_slot_hold(&ring, reference % SLOTS, reference / SLOTS);
+    if (stored == NULL)
         return 0;
     size_t length = 0;
-    if (memcmp(place->trace_id, trace_id, sizeof place->trace_id) == 0)
-        length = oteli_slice_fit(text, size, (otel_slice){place->text, place->length});
+    if (memcmp(stored->trace_id, trace_id, sizeof stored->trace_id) == 0)
+        length = oteli_slice_fit(text, size, (otel_slice){stored->text, stored->length});
     oteli_tracestate_release(reference);
     return length;
 }

@@ -17,7 +17,7 @@ enum { LONG_MEMBER = 128, LONGEST_KEY = 256, LONGEST_VALUE = 256 };
 enum { LONGEST_TEXT = 32 * 1024 }; /* 32 members of the longest kind, and blanks */
 _Static_assert(OTEL_TRACESTATE_SIZE == OTELI_TRACESTATE_BYTES + 1, "the longest, and its NUL");
 
-struct member {
+struct list_member {
     const char *text;
     size_t length;
     size_t key_length;
@@ -39,7 +39,7 @@ static bool is_value_character(char c)
 }
 
 /* key "=" value, without blanks around it. */
-static bool parse_member(struct member *member)
+static bool parse_member(struct list_member *member)
 {
     const char *text = member->text;
     size_t key = 0;
@@ -58,7 +58,7 @@ static bool parse_member(struct member *member)
     return true;
 }
 
-static bool has_key(const struct member *members, size_t count, const struct member *like)
+static bool has_key(const struct list_member *members, size_t count, const struct list_member *like)
 {
     for (size_t i = 0; i < count; i++)
         if (members[i].key_length == like->key_length &&
@@ -69,7 +69,7 @@ static bool has_key(const struct member *members, size_t count, const struct mem
 
 /* Split at commas. Returns the number of members kept, or -1: one is malformed, or there are
  * more than W3C's grammar has. */
-static int split(const char *text, size_t length, struct member *members)
+static int split(const char *text, size_t length, struct list_member *members)
 {
     size_t count = 0;
     size_t found = 0;
@@ -81,7 +81,7 @@ static int split(const char *text, size_t length, struct member *members)
             at++;
         while (end > at && (text[end - 1] == ' ' || text[end - 1] == '\t'))
             end--;
-        struct member member = {text + at, end - at, 0};
+        struct list_member member = {text + at, end - at, 0};
         at = next;
         if (member.length == 0)
             continue;
@@ -93,7 +93,7 @@ static int split(const char *text, size_t length, struct member *members)
     return (int)count;
 }
 
-static size_t joined_length(const struct member *members, size_t count)
+static size_t joined_length(const struct list_member *members, size_t count)
 {
     size_t length = count > 0 ? count - 1 : 0;
     for (size_t i = 0; i < count; i++)
@@ -103,7 +103,7 @@ static size_t joined_length(const struct member *members, size_t count)
 
 /* Take members out until the rest fits: long ones first, then the last. The first `kept` stay
  * as long as there are others. */
-static size_t shorten(struct member *members, size_t count, size_t kept)
+static size_t shorten(struct list_member *members, size_t count, size_t kept)
 {
     for (size_t i = count; i-- > kept && joined_length(members, count) > OTELI_TRACESTATE_BYTES;) {
         if (members[i].length <= LONG_MEMBER)
@@ -116,7 +116,7 @@ static size_t shorten(struct member *members, size_t count, size_t kept)
     return count;
 }
 
-static size_t join(const struct member *members, size_t count, char *out)
+static size_t join(const struct list_member *members, size_t count, char *out)
 {
     size_t at = 0;
     for (size_t i = 0; i < count; i++) {
@@ -130,7 +130,7 @@ static size_t join(const struct member *members, size_t count, char *out)
 
 size_t oteli_tracestate_clean(const char *text, size_t length, char *clean)
 {
-    struct member members[OTELI_TRACESTATE_MEMBERS];
+    struct list_member members[OTELI_TRACESTATE_MEMBERS];
     if (text == NULL || length > LONGEST_TEXT)
         return 0;
     const int found = split(text, length, members);
@@ -142,7 +142,7 @@ size_t oteli_tracestate_clean(const char *text, size_t length, char *clean)
 /* --- otel/tracestate.h --- */
 
 /* The members of a text; none if it is not valid. */
-static size_t members_of(const char *tracestate, struct member *members)
+static size_t members_of(const char *tracestate, struct list_member *members)
 {
     if (tracestate == NULL)
         return 0;
@@ -151,7 +151,7 @@ static size_t members_of(const char *tracestate, struct member *members)
     return found > 0 ? (size_t)found : 0;
 }
 
-static size_t without(struct member *members, size_t count, const char *key)
+static size_t without(struct list_member *members, size_t count, const char *key)
 {
     size_t left = 0;
     for (size_t i = 0; i < count; i++)
@@ -162,7 +162,7 @@ static size_t without(struct member *members, size_t count, const char *key)
 }
 
 /* The members may lie in `result`. */
-static size_t give(const struct member *members, size_t count, char *result, size_t size)
+static size_t give(const struct list_member *members, size_t count, char *result, size_t size)
 {
     char joined[OTELI_TRACESTATE_BYTES];
     const size_t length = join(members, count, joined);
@@ -175,7 +175,7 @@ static size_t give(const struct member *members, size_t count, char *result, siz
 }
 
 /* key=value in `text`, if this is a member of a tracestate that can be. */
-static bool make_member(const char *key, const char *value, char *text, struct member *member)
+static bool make_member(const char *key, const char *value, char *text, struct list_member *member)
 {
     if (key == NULL || value == NULL)
         return false;
@@ -187,13 +187,13 @@ static bool make_member(const char *key, const char *value, char *text, struct m
     memcpy(text, key, key_length);
     text[key_length] = '=';
     memcpy(text + key_length + 1, value, value_length);
-    *member = (struct member){text, length, 0};
+    *member = (struct list_member){text, length, 0};
     return parse_member(member) && member->key_length == key_length;
 }
 
 size_t otel_tracestate_get(const char *tracestate, const char *key, char *value, size_t size)
 {
-    struct member members[OTELI_TRACESTATE_MEMBERS];
+    struct list_member members[OTELI_TRACESTATE_MEMBERS];
     const size_t count = key != NULL ? members_of(tracestate, members) : 0;
     const size_t key_length = key != NULL ? strnlen(key, LONGEST_KEY + 1) : 0;
     for (size_t i = 0; i < count; i++) {
@@ -210,7 +210,7 @@ size_t otel_tracestate_set(const char *tracestate, const char *key, const char *
                            size_t size)
 {
     char text[OTELI_TRACESTATE_BYTES];
-    struct member members[1 + OTELI_TRACESTATE_MEMBERS];
+    struct list_member members[1 + OTELI_TRACESTATE_MEMBERS];
     size_t count = members_of(tracestate, members + 1);
     if (!make_member(key, value, text, &members[0])) {
         OTELI_LOG(OTEL_LOG_WARN, "\"%.64s\" with the value \"%.64s\" is no member of a tracestate",
@@ -225,7 +225,7 @@ size_t otel_tracestate_set(const char *tracestate, const char *key, const char *
 
 size_t otel_tracestate_remove(const char *tracestate, const char *key, char *result, size_t size)
 {
-    struct member members[OTELI_TRACESTATE_MEMBERS];
+    struct list_member members[OTELI_TRACESTATE_MEMBERS];
     size_t count = members_of(tracestate, members);
     if (key != NULL)
         count = without(members, count, key);

@@ -91,19 +91,19 @@ const otel_propagator *otel_propagator_named(const char *name)
 }
 
 /* Those that were made for lists of names. */
-struct made {
+struct made_composite {
     otel_composite_propagator composite;
-    struct made *next;
+    struct made_composite *next;
 };
-static struct made *all_made;
+static struct made_composite *all_made;
 
 static const otel_propagator *composed(const otel_propagator *const *parts, size_t count)
 {
-    for (const struct made *at = all_made; at != NULL; at = at->next)
+    for (const struct made_composite *at = all_made; at != NULL; at = at->next)
         if (at->composite.count == count &&
             memcmp(at->composite.parts, parts, count * sizeof *parts) == 0)
             return &at->composite.propagator;
-    struct made *made = malloc(sizeof *made);
+    struct made_composite *made = malloc(sizeof *made);
     if (made == NULL)
         return NULL;
     made->next = all_made;
@@ -135,7 +135,7 @@ const otel_propagator *oteli_propagator_of_list(const char *names)
 void oteli_propagators_free(void)
 {
     while (all_made != NULL) {
-        struct made *made = all_made;
+        struct made_composite *made = all_made;
         all_made = made->next;
         if (otel_propagator_get() == &made->composite.propagator)
             otel_propagator_set(NULL);

@@ -8,7 +8,7 @@
 enum { LARGEST_RECORD = 1 << 30 }; /* sizes of lines and records have 32 bits */
 
 /* Where a record goes: this thread's line, or one of its own if it fits into no other. */
-struct place {
+struct record_room {
     struct oteli_record *record;
     struct oteli_line *own;
 };
@@ -21,7 +21,7 @@ static size_t capacity_of(const struct oteli_thread *thread)
 /* This thread's line, or where that is full another one in its place; the full one stays current
  * until the worker can find it in the ring. */
 static bool find_place(struct oteli_thread *thread, struct oteli_sdk *sdk, size_t bound,
-                       struct place *place)
+                       struct record_room *place)
 {
     place->own = NULL;
     if (bound > OTELI_LINE_BYTES - sizeof(struct oteli_line)) {
@@ -49,7 +49,7 @@ static bool find_place(struct oteli_thread *thread, struct oteli_sdk *sdk, size_
 
 /* The record is written: `size` bytes that stand for `spans` spans. */
 static void fill_place(struct oteli_thread *thread, struct oteli_sdk *sdk,
-                       const struct place *place, uint32_t size, uint32_t spans)
+                       const struct record_room *place, uint32_t size, uint32_t spans)
 {
     if (place->own == NULL) {
         oteli_commit(thread, size, spans);
@@ -132,7 +132,7 @@ static void pass(struct oteli_thread *thread, const struct passage *passage)
         oteli_thread_lose(thread, OTEL_DROP_TOO_LARGE, 1);
         return;
     }
-    struct place place;
+    struct record_room place;
     struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
     if (sdk == NULL || sdk->generation != thread->generation)
         oteli_thread_lose(thread, OTEL_DROP_ALREADY_SHUTDOWN, 1);
@@ -189,7 +189,7 @@ static uint32_t write_mount(struct oteli_record *record, const void *mount, size
 bool oteli_append_mount(struct oteli_thread *thread, struct oteli_sdk *sdk, const void *mount,
                         size_t length, uint32_t spans)
 {
-    struct place place;
+    struct record_room place;
     if (sdk->synchronous) {
         _Alignas(8) uint8_t record[1024]; /* a link has at most 640 bytes */
         thread->quota_end += spans;

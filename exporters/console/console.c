@@ -49,7 +49,7 @@ static bool put(const struct console *console, const struct oteli_text *text)
 }
 
 /* A pass over the traces that wait. */
-struct pass {
+struct draw_pass {
     const struct console *console;
     bool all;    /* also those whose root has not come */
     size_t lost; /* spans that could not be drawn */
@@ -57,7 +57,7 @@ struct pass {
 
 static bool draw(void *state, const struct oteli_waiting_trace *trace)
 {
-    struct pass *pass = state;
+    struct draw_pass *pass = state;
     const struct console *console = pass->console;
     if (!trace->has_root && !pass->all)
         return false;
@@ -79,7 +79,7 @@ static bool draw(void *state, const struct oteli_waiting_trace *trace)
 static size_t draw_traces(void *state, bool all)
 {
     struct console *console = state;
-    struct pass pass = {.console = console, .all = all};
+    struct draw_pass pass = {.console = console, .all = all};
     oteli_trace_buffer_visit(&console->waiting, draw, &pass);
     return pass.lost;
 }

@@ -29,11 +29,11 @@ void oteli_text_add_spaces(struct oteli_text *text, size_t count)
     oteli_text_add_format(text, "%*s", (int)count, "");
 }
 
-struct range {
+struct code_points {
     uint32_t first, last;
 };
 
-static bool is_in(const struct range *ranges, size_t count, uint32_t point)
+static bool is_in(const struct code_points *ranges, size_t count, uint32_t point)
 {
     for (size_t i = 0; i < count; i++)
         if (point >= ranges[i].first && point <= ranges[i].last)
@@ -45,7 +45,7 @@ static bool is_in(const struct range *ranges, size_t count, uint32_t point)
  * direction overrides, invisible spaces, line separators, tags. */
 static bool is_harmful(uint32_t point)
 {
-    static const struct range harmful[] = {
+    static const struct code_points harmful[] = {
         {0x00, 0x1f},       {0x7f, 0x9f},        {0xad, 0xad},     {0x061c, 0x061c},
         {0x180e, 0x180e},   {0x200b, 0x200f},    {0x2028, 0x202e}, {0x2060, 0x206f},
         {0xfeff, 0xfeff},   {0xfff0, 0xfffb},    {0xfffe, 0xffff}, {0xe000, 0xf8ff},
@@ -57,11 +57,11 @@ static bool is_harmful(uint32_t point)
 /* The blocks that matter, not each character: a wrong guess shifts one line by a column. */
 static size_t columns_of(uint32_t point)
 {
-    static const struct range combining[] = {
+    static const struct code_points combining[] = {
         {0x0300, 0x036f}, {0x0483, 0x0489}, {0x0591, 0x05bd}, {0x064b, 0x065f}, {0x1ab0, 0x1aff},
         {0x1dc0, 0x1dff}, {0x20d0, 0x20ff}, {0xfe00, 0xfe0f}, {0xfe20, 0xfe2f}, {0xe0100, 0xe01ef},
     };
-    static const struct range wide[] = {
+    static const struct code_points wide[] = {
         {0x1100, 0x115f},   {0x2e80, 0x303e},   {0x3041, 0xa4cf},   {0xac00, 0xd7a3},
         {0xf900, 0xfaff},   {0xfe30, 0xfe6f},   {0xff00, 0xff60},   {0xffe0, 0xffe6},
         {0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}, {0x20000, 0x3fffd},

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-struct frame {
+struct open_value {
     otel_slice rest;
     bool is_map;
     bool has_elements;
@@ -106,10 +106,10 @@ static void close_entry(struct oteli_text *json, enum oteli_json_form form)
 /* ---- arrays and maps ------------------------------------------------------------------ */
 
 /* An empty list could be left out, but some receivers refuse a request without it. */
-static struct frame open_container(struct oteli_text *json, const otel_value_view *value,
-                                   enum oteli_json_form form)
+static struct open_value open_container(struct oteli_text *json, const otel_value_view *value,
+                                        enum oteli_json_form form)
 {
-    const struct frame frame = {.rest = value->slice, .is_map = value->type == OTEL_VALUE_MAP};
+    const struct open_value frame = {.rest = value->slice, .is_map = value->type == OTEL_VALUE_MAP};
     if (form == OTELI_JSON_PLAIN)
         oteli_text_add(json, frame.is_map ? "{" : "[", 1);
     else if (frame.is_map)
@@ -119,7 +119,7 @@ static struct frame open_container(struct oteli_text *json, const otel_value_vie
     return frame;
 }
 
-static void close_container(struct oteli_text *json, const struct frame *frame,
+static void close_container(struct oteli_text *json, const struct open_value *frame,
                             enum oteli_json_form form)
 {
     if (frame->is_map && frame->has_elements)
@@ -131,7 +131,7 @@ static void close_container(struct oteli_text *json, const struct frame *frame,
 }
 
 /* Go to the next element: what stands before it is added. False: there is none left. */
-static bool next_element(struct oteli_text *json, struct frame *frame, otel_value_view *value,
+static bool next_element(struct oteli_text *json, struct open_value *frame, otel_value_view *value,
                          enum oteli_json_form form)
 {
     otel_attribute_view entry = {0};
@@ -154,7 +154,7 @@ static bool next_element(struct oteli_text *json, struct frame *frame, otel_valu
 void oteli_json_add_value(struct oteli_text *json, const otel_value_view *value,
                           enum oteli_json_form form)
 {
-    struct frame frames[OTELI_JSON_VALUE_DEPTH];
+    struct open_value frames[OTELI_JSON_VALUE_DEPTH];
     static const otel_value_view too_deep = {.type = OTEL_VALUE_EMPTY};
     size_t depth = 0;
     otel_value_view at = *value;

@@ -19,7 +19,7 @@
 
 struct exporter {
     struct oteli_otlp_client *client;
-    struct oteli_identity identity;
+    struct oteli_resource_snapshot identity;
 };
 
 static bool make_ids(struct oteli_otlp_origin *origin)
@@ -219,7 +219,7 @@ static void send_part(struct sending *sending, const struct part *part)
 
 static otel_status send_all(struct exporter *exporter, const otel_profile *profile)
 {
-    const otel_status status = oteli_identity_renew(&exporter->identity);
+    const otel_status status = oteli_resource_snapshot_renew(&exporter->identity);
     if (status != OTEL_OK && exporter->identity.resource == NULL)
         return status;
     struct sending sending = {.exporter = exporter, .samples = samples_of(profile)};
@@ -260,7 +260,7 @@ static void free_exporter(void *state)
     if (exporter == NULL)
         return;
     oteli_otlp_client_free(exporter->client);
-    oteli_identity_fini(&exporter->identity);
+    oteli_resource_snapshot_fini(&exporter->identity);
     free(exporter);
 }
 

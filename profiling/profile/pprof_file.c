@@ -29,7 +29,7 @@ enum { NAME_MAX_BYTES = 128, PATH_BYTES = PATH_MAX + NAME_MAX_BYTES + 64 };
 struct pprof_files {
     otel_pprof_style style;
     unsigned long number; /* of the newest file */
-    struct oteli_identity identity;
+    struct oteli_resource_snapshot identity;
     char service[NAME_MAX_BYTES];
     char directory[]; /* absolute, where it exists */
 };
@@ -68,7 +68,7 @@ static bool is_unknown(otel_slice name)
 }
 
 /* The resource's service.name; empty: it has none, or one that no user has given. */
-static otel_slice service_of(const struct oteli_identity *identity)
+static otel_slice service_of(const struct oteli_resource_snapshot *identity)
 {
     otel_slice rest = {identity->resource, identity->resource_length};
     otel_attribute_view attribute;
@@ -84,7 +84,7 @@ static otel_slice service_of(const struct oteli_identity *identity)
 /* The SDK may have started since the last file, or another one, with a name of its own. */
 static void find_service(struct pprof_files *files)
 {
-    (void)oteli_identity_renew(&files->identity); /* without memory it is as it was */
+    (void)oteli_resource_snapshot_renew(&files->identity); /* without memory it is as it was */
     otel_slice name = service_of(&files->identity);
     if (name.length == 0)
         name = oteli_slice_of(program_invocation_short_name);
@@ -181,7 +181,7 @@ static void free_files(void *state)
 {
     struct pprof_files *files = state;
     if (files != NULL)
-        oteli_identity_fini(&files->identity);
+        oteli_resource_snapshot_fini(&files->identity);
     free(files);
 }
 

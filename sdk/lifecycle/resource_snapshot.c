@@ -8,14 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static otel_status copy(struct oteli_identity *made, const struct oteli_resource *resource)
+static otel_status copy(struct oteli_resource_snapshot *made, const struct oteli_resource *resource)
 {
     /* Not malloc(0), which may answer NULL. */
     made->resource = malloc(resource->otlp_length + 1);
     made->resource_length = resource->otlp_length;
     made->schema_url = resource->schema_url != NULL ? strdup(resource->schema_url) : NULL;
     if (made->resource == NULL || (resource->schema_url != NULL && made->schema_url == NULL)) {
-        oteli_identity_fini(made);
+        oteli_resource_snapshot_fini(made);
         return OTEL_ERROR_NO_MEMORY;
     }
     memcpy(made->resource, resource->otlp, resource->otlp_length);
@@ -23,7 +23,7 @@ static otel_status copy(struct oteli_identity *made, const struct oteli_resource
 }
 
 /* Leaves it empty where there is nothing new. */
-static otel_status take_of_sdk(struct oteli_identity *made, uint64_t known)
+static otel_status take_of_sdk(struct oteli_resource_snapshot *made, uint64_t known)
 {
     otel_status status = OTEL_OK;
     oteli_current_lock();
@@ -36,7 +36,7 @@ static otel_status take_of_sdk(struct oteli_identity *made, uint64_t known)
     return status;
 }
 
-static otel_status take_of_environment(struct oteli_identity *made)
+static otel_status take_of_environment(struct oteli_resource_snapshot *made)
 {
     struct oteli_config config;
     struct oteli_resource resource;
@@ -52,22 +52,22 @@ static otel_status take_of_environment(struct oteli_identity *made)
     return status;
 }
 
-otel_status oteli_identity_renew(struct oteli_identity *identity)
+otel_status oteli_resource_snapshot_renew(struct oteli_resource_snapshot *identity)
 {
-    struct oteli_identity made = {0};
+    struct oteli_resource_snapshot made = {0};
     otel_status status = take_of_sdk(&made, identity->generation);
     if (status == OTEL_OK && made.resource == NULL && identity->resource == NULL)
         status = take_of_environment(&made);
     if (status != OTEL_OK || made.resource == NULL)
         return status;
-    oteli_identity_fini(identity);
+    oteli_resource_snapshot_fini(identity);
     *identity = made;
     return OTEL_OK;
 }
 
-void oteli_identity_fini(struct oteli_identity *identity)
+void oteli_resource_snapshot_fini(struct oteli_resource_snapshot *identity)
 {
     free(identity->resource);
     free(identity->schema_url);
-    *identity = (struct oteli_identity){0};
+    *identity = (struct oteli_resource_snapshot){0};
 }

@@ -9,7 +9,7 @@
 #include "common/base/internal_api.h"
 #include <otel/base.h>
 
-struct oteli_identity {
+struct oteli_resource_snapshot {
     char *resource; /* the bytes of an OTLP Resource message; NULL: not known yet */
     size_t resource_length;
     char *schema_url;    /* NULL: none */
@@ -19,9 +19,10 @@ struct oteli_identity {
 /* Make it that of the SDK that runs, or ran last. Where there has been none it is what otel_start
  * would make of the environment, and stays so until there is one. Begins with a zeroed identity.
  * OTEL_ERROR_NO_MEMORY: it is as it was. */
-OTELI_INTERNAL_API otel_status oteli_identity_renew(struct oteli_identity *identity);
+OTELI_INTERNAL_API otel_status
+oteli_resource_snapshot_renew(struct oteli_resource_snapshot *identity);
 
 /* Also of one that is all zero. */
-OTELI_INTERNAL_API void oteli_identity_fini(struct oteli_identity *identity);
+OTELI_INTERNAL_API void oteli_resource_snapshot_fini(struct oteli_resource_snapshot *identity);
 
 #endif

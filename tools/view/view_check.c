@@ -9,7 +9,7 @@
 #include "exporters/otlp/protocol/protobuf_reader.h"
 #include <stdio.h>
 
-struct level {
+struct open_message {
     struct oteli_protobuf_reader reader;
     const ProtobufCMessageDescriptor *type;
     bool has_trace_id;
@@ -17,7 +17,7 @@ struct level {
 };
 
 struct walk {
-    struct level levels[VIEW_CHECK_DEPTH_MAX];
+    struct open_message levels[VIEW_CHECK_DEPTH_MAX];
     size_t depth;
     size_t values;
     char *why;
@@ -43,7 +43,7 @@ static bool has_length(const struct oteli_field *bytes, size_t wanted, bool may_
 
 static bool check_bytes(struct walk *walk, const char *name, const struct oteli_field *bytes)
 {
-    struct level *level = &walk->levels[walk->depth - 1];
+    struct open_message *level = &walk->levels[walk->depth - 1];
     if (strcmp(name, "trace_id") == 0) {
         level->has_trace_id = true;
         return has_length(bytes, 16, false) ||
@@ -71,7 +71,7 @@ static bool check_delimited(struct walk *walk, const ProtobufCFieldDescriptor *f
     if (walk->depth == VIEW_CHECK_DEPTH_MAX)
         return complain(walk, field->name, "is nested too deeply");
     walk->levels[walk->depth++] =
-        (struct level){.reader = oteli_protobuf_into(bytes), .type = field->descriptor};
+        (struct open_message){.reader = oteli_protobuf_into(bytes), .type = field->descriptor};
     return true;
 }
 
@@ -98,7 +98,7 @@ static uint32_t wire_type_of(const ProtobufCFieldDescriptor *field)
 /* What comes next in the message that is walked through. */
 static bool check_next(struct walk *walk)
 {
-    struct level *level = &walk->levels[walk->depth - 1];
+    struct open_message *level = &walk->levels[walk->depth - 1];
     struct oteli_field found;
     const bool is_there = oteli_protobuf_next(&level->reader, &found);
     switch (level->reader.fault) {
@@ -131,7 +131,8 @@ bool view_check(const ProtobufCMessageDescriptor *type, const uint8_t *bytes, si
                 char *why, size_t why_size)
 {
     struct walk walk = {.depth = 1, .why = why, .why_size = why_size};
-    walk.levels[0] = (struct level){.reader = {.at = bytes, .end = bytes + length}, .type = type};
+    walk.levels[0] =
+        (struct open_message){.reader = {.at = bytes, .end = bytes + length}, .type = type};
     while (walk.depth > 0)
         if (!check_next(&walk))
             return false;

@@ -93,7 +93,7 @@ AROUND_EACH(begin, end);
 /* ---- sdk/lifecycle/resource_snapshot.h
  * -------------------------------------------------------------------------------- */
 
-static void assert_service(const struct oteli_identity *identity, const char *expected)
+static void assert_service(const struct oteli_resource_snapshot *identity, const char *expected)
 {
     assert_string_equal(value_in(identity->resource, identity->resource_length, "service.name"),
                         expected);
@@ -107,43 +107,43 @@ static void start_as(const char *service)
 /* The first of them: no SDK has been started. */
 TEST_WITH(NULL, NULL, without_an_sdk_it_is_what_the_environment_says)
 {
-    struct oteli_identity identity = {0};
+    struct oteli_resource_snapshot identity = {0};
     setenv("OTEL_SERVICE_NAME", "by-environment", 1);
 
-    assert_int_equal(oteli_identity_renew(&identity), OTEL_OK);
+    assert_int_equal(oteli_resource_snapshot_renew(&identity), OTEL_OK);
 
     assert_service(&identity, "by-environment");
     assert_int_equal(identity.generation, 0);
     const char *first = identity.resource;
     setenv("OTEL_SERVICE_NAME", "later", 1);
-    assert_int_equal(oteli_identity_renew(&identity), OTEL_OK);
+    assert_int_equal(oteli_resource_snapshot_renew(&identity), OTEL_OK);
     assert_ptr_equal(identity.resource, first);
-    oteli_identity_fini(&identity);
+    oteli_resource_snapshot_fini(&identity);
 }
 
 TEST_WITH(NULL, NULL, it_follows_the_sdk_that_runs_and_stays_when_that_has_stopped_or_memory_has)
 {
-    struct oteli_identity identity = {0};
+    struct oteli_resource_snapshot identity = {0};
     start_as("first");
-    assert_int_equal(oteli_identity_renew(&identity), OTEL_OK);
+    assert_int_equal(oteli_resource_snapshot_renew(&identity), OTEL_OK);
     assert_service(&identity, "first");
     assert_int_equal(otel_shutdown(60000), OTEL_OK);
-    assert_int_equal(oteli_identity_renew(&identity), OTEL_OK);
+    assert_int_equal(oteli_resource_snapshot_renew(&identity), OTEL_OK);
     assert_service(&identity, "first");
     start_as("second");
     oteli_leaks_begin();
     oteli_leaks_fail_at(1);
-    const otel_status status = oteli_identity_renew(&identity);
+    const otel_status status = oteli_resource_snapshot_renew(&identity);
     assert_true(oteli_leaks_failed());
     oteli_leaks_check();
     assert_int_equal(status, OTEL_ERROR_NO_MEMORY);
     assert_service(&identity, "first");
 
-    assert_int_equal(oteli_identity_renew(&identity), OTEL_OK);
+    assert_int_equal(oteli_resource_snapshot_renew(&identity), OTEL_OK);
 
     assert_service(&identity, "second");
     assert_int_equal(otel_shutdown(60000), OTEL_OK);
-    oteli_identity_fini(&identity);
+    oteli_resource_snapshot_fini(&identity);
 }
 
 /* ---- sdk/resource/resource.h
