@@ -5,15 +5,10 @@
 #include "config/build_options.h"
 
 #include "common/config/configuration.h"
-#include "common/text/error_text.h"
 #include "common/text/pattern.h"
 #include "common/text/text.h"
-#include "config/read/registry.h"
 #include "sdk/lifecycle/sdk_start.h"
 
-#include <errno.h>
-#include <otel/console.h>
-#include <otel/file.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,83 +16,30 @@
 
 bool oteli_file_enables_tracer(void *state, const otel_scope_view *scope)
 {
-    const struct oteli_settings *settings = state;
-    for (size_t i = 0; i < settings->tracer_count; i++)
-        if (oteli_pattern_matches(settings->tracers[i].pattern, scope->name.data,
+    const struct oteli_node *configurator = state;
+    size_t count;
+    const struct oteli_item *item = oteli_read_list(configurator, "tracers", &count);
+    for (; item != NULL; item = item->next)
+        if (oteli_pattern_matches(oteli_read_text(item->value, "name"), scope->name.data,
                                   scope->name.length))
-            return settings->tracers[i].is_enabled;
-    return settings->are_tracers_enabled;
+            return oteli_read_bool(oteli_node_value(item->value, "config"), "enabled", true);
+    return oteli_read_bool(oteli_node_value(configurator, "default_config"), "enabled", true);
 }
 
 /* --- Processors --- */
 
-static otel_status make_exporter(const struct oteli_exporter_setting *setting,
-                                 struct oteli_faults *faults, otel_exporter *exporter)
-{
-    otel_status status = OTEL_ERROR_UNSUPPORTED;
-    switch (setting->kind) {
-    case OTELI_EXPORTER_OTLP:
-        status = otel_otlp_exporter_new(&setting->otlp, exporter);
-        break;
-    case OTELI_EXPORTER_OTLP_FILE:
-        status = otel_file_exporter_new(OTEL_FILE_OPTIONS(.path = setting->path), exporter);
-        break;
-    case OTELI_EXPORTER_CONSOLE:
-        status = otel_console_exporter_new(NULL, exporter);
-        break;
-    case OTELI_EXPORTER_REGISTERED:
-        status = oteli_registry_create(OTEL_COMPONENT_EXPORTER, setting->item, exporter);
-        break;
-    }
-    if (status == OTEL_ERROR_SYSTEM && setting->path != NULL) {
-        struct oteli_error_text text;
-        oteli_fault(faults, setting->item->key_place, "this exporter cannot be made: %.240s: %s",
-                    setting->path, oteli_error_text(errno, &text));
-    } else if (status != OTEL_OK) {
-        oteli_fault(faults, setting->item->key_place, "this exporter cannot be made: %s",
-                    otel_status_string(status));
-    }
-    return status;
-}
-
-static otel_status make_processor(const struct oteli_processor_setting *setting,
-                                  struct oteli_faults *faults, struct oteli_creation *creation)
-{
-    otel_sdk_options *options = &creation->options;
-    otel_exporter exporter = {.size = 0};
-    otel_status status = OTEL_OK;
-    if (setting->kind == OTELI_PROCESSOR_REGISTERED) {
-        status = oteli_registry_create(OTEL_COMPONENT_PROCESSOR, setting->item,
-                                       &creation->processors[options->processor_count]);
-    } else {
-        status = make_exporter(&setting->exporter, faults, &exporter);
-        if (status != OTEL_OK)
-            return status;
-        if (setting->kind == OTELI_PROCESSOR_BATCH) {
-            creation->exporters[options->exporter_count++] = exporter;
-            return OTEL_OK;
-        }
-        status =
-            otel_simple_processor_new(exporter, &creation->processors[options->processor_count]);
-    }
-    options->processor_count += status == OTEL_OK;
-    if (status != OTEL_OK)
-        oteli_fault(faults, setting->item->key_place, "this processor cannot be made: %s",
-                    otel_status_string(status));
-    return status;
-}
-
 /* Put those of the file before those of the program. On failure all are freed. */
-static otel_status make_processors(const struct oteli_settings *settings,
-                                   struct oteli_faults *faults, struct oteli_creation *creation)
+static otel_status make_processors(const struct oteli_settings *settings, struct oteli_file *file,
+                                   struct oteli_creation *creation)
 {
     otel_sdk_options *options = &creation->options;
     const otel_sdk_options own = *options;
-    const size_t count = settings->processor_count;
+    const struct oteli_node *list = settings->processors;
+    const size_t count = list != NULL ? list->count : 0;
     creation->exporters = calloc(count + own.exporter_count + 1, sizeof *creation->exporters);
     creation->processors = calloc(count + own.processor_count + 1, sizeof *creation->processors);
     if (creation->exporters == NULL || creation->processors == NULL) {
-        oteli_fault_no_memory(faults);
+        oteli_fault_no_memory(file);
         return OTEL_ERROR_NO_MEMORY;
     }
     options->exporters = creation->exporters;
@@ -105,8 +47,16 @@ static otel_status make_processors(const struct oteli_settings *settings,
     options->processors = creation->processors;
     options->processor_count = 0;
     otel_status status = OTEL_OK;
-    for (size_t i = 0; i < count && status == OTEL_OK && !settings->is_disabled; i++)
-        status = make_processor(&settings->processors[i], faults, creation);
+    const struct oteli_item *item = count != 0 && !settings->is_disabled ? list->items : NULL;
+    for (; item != NULL && status == OTEL_OK; item = item->next) {
+        bool is_batch;
+        otel_exporter exporter = {.size = 0};
+        status = oteli_make_processor(item->value, file, &is_batch, &exporter,
+                                      &creation->processors[options->processor_count]);
+        if (status == OTEL_OK && is_batch)
+            creation->exporters[options->exporter_count++] = exporter;
+        options->processor_count += status == OTEL_OK && !is_batch;
+    }
     creation->file_exporters = options->exporter_count;
     creation->file_processors = options->processor_count;
     for (size_t i = 0; i < own.exporter_count; i++)
@@ -144,7 +94,7 @@ static bool find_service_name(const struct oteli_settings *settings, otel_slice 
 }
 
 /* Of two attributes with one key the later counts, so the file's come last. */
-static otel_status set_resource(const struct oteli_settings *settings, struct oteli_faults *faults,
+static otel_status set_resource(const struct oteli_settings *settings, struct oteli_file *file,
                                 struct oteli_creation *creation)
 {
     otel_sdk_options *options = &creation->options;
@@ -152,7 +102,7 @@ static otel_status set_resource(const struct oteli_settings *settings, struct ot
     creation->attributes =
         calloc(own + settings->attribute_count + 1, sizeof *creation->attributes);
     if (creation->attributes == NULL) {
-        oteli_fault_no_memory(faults);
+        oteli_fault_no_memory(file);
         return OTEL_ERROR_NO_MEMORY;
     }
     for (size_t i = 0; i < own; i++)
@@ -175,7 +125,7 @@ static otel_status set_resource(const struct oteli_settings *settings, struct ot
 
 /* --- The sampler --- */
 
-static otel_status make_sampler(const struct oteli_settings *settings, struct oteli_faults *faults,
+static otel_status make_sampler(const struct oteli_settings *settings, struct oteli_file *file,
                                 struct oteli_creation *creation)
 {
     otel_sdk_options *options = &creation->options;
@@ -189,8 +139,7 @@ static otel_status make_sampler(const struct oteli_settings *settings, struct ot
     otel_slice name = oteli_slice_of(options->service_name);
     (void)find_service_name(settings, &name);
     char *service_name = name.length != 0 ? oteli_slice_copy(name) : NULL;
-    const otel_status status =
-        oteli_make_sampler(settings, service_name, faults, &creation->sampler);
+    const otel_status status = oteli_make_sampler(settings, service_name, file, &creation->sampler);
     free(service_name);
     if (status == OTEL_OK)
         options->sampler = &creation->sampler;
@@ -208,14 +157,14 @@ static void set_words(const struct oteli_settings *settings, otel_sdk_options *o
         options->propagator = NULL;
     else if (options->propagators == NULL)
         options->propagators = "none";
-    if (settings->has_tracer_rules) {
+    if (settings->configurator != NULL) {
         options->tracer_enabled = oteli_file_enables_tracer;
-        options->tracer_enabled_state = (void *)(uintptr_t)settings;
+        options->tracer_enabled_state = (void *)(uintptr_t)settings->configurator;
     }
 }
 
 otel_status oteli_create(const struct oteli_settings *settings, const otel_sdk_options *own,
-                         struct oteli_faults *faults, struct oteli_creation *creation)
+                         struct oteli_file *file, struct oteli_creation *creation)
 {
     *creation = (struct oteli_creation){.exporters = NULL};
     otel_sdk_options *options = &creation->options;
@@ -225,11 +174,11 @@ otel_status oteli_create(const struct oteli_settings *settings, const otel_sdk_o
     options->size = sizeof *options;
     oteli_config_put_over(options, &settings->options);
     set_words(settings, options);
-    otel_status status = make_processors(settings, faults, creation);
+    otel_status status = make_processors(settings, file, creation);
     if (status == OTEL_OK)
-        status = set_resource(settings, faults, creation);
+        status = set_resource(settings, file, creation);
     if (status == OTEL_OK)
-        status = make_sampler(settings, faults, creation);
+        status = make_sampler(settings, file, creation);
     if (status != OTEL_OK) {
         const struct oteli_engine_options unused = {.program = *options};
         oteli_start_discard(&unused);

@@ -24,10 +24,10 @@ struct oteli_creation {
  * failure. `settings` has to stay while the SDK runs where it has rules about tracers. On
  * OTEL_OK, oteli_creation_free comes after otel_start, which adopts what the options have. */
 otel_status oteli_create(const struct oteli_settings *settings, const otel_sdk_options *own,
-                         struct oteli_faults *faults, struct oteli_creation *creation);
+                         struct oteli_file *file, struct oteli_creation *creation);
 void oteli_creation_free(struct oteli_creation *creation);
 
-/* For otel_sdk_options.tracer_enabled; `state` are the settings. */
+/* For otel_sdk_options.tracer_enabled; `state` is the configurator of the settings. */
 bool oteli_file_enables_tracer(void *state, const otel_scope_view *scope);
 
 #endif

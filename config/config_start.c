@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 struct loaded {
-    struct oteli_pool pool;
+    struct oteli_file file;
     struct oteli_settings settings;
 };
 
@@ -21,7 +21,7 @@ static struct loaded *former;
 static void unload(struct loaded *loaded)
 {
     if (loaded != NULL)
-        oteli_pool_fini(&loaded->pool);
+        oteli_pool_fini(&loaded->file.pool);
     free(loaded);
 }
 
@@ -33,23 +33,23 @@ static void keep(struct loaded *loaded)
 }
 
 /* Nothing but the settings and what they are made of stays. */
-static otel_status load(const char *path, struct oteli_faults *faults, struct loaded **loaded_out)
+static otel_status load(const char *path, struct loaded **loaded_out)
 {
-    struct loaded *loaded = calloc(1, sizeof *loaded);
+    struct loaded *loaded = path != NULL ? calloc(1, sizeof *loaded) : NULL;
     *loaded_out = loaded;
     if (loaded == NULL)
-        return OTEL_ERROR_NO_MEMORY;
-    return oteli_file_read(path, &loaded->pool, faults, &loaded->settings);
+        return path != NULL ? OTEL_ERROR_NO_MEMORY : OTEL_ERROR_INVALID_ARGUMENT;
+    loaded->file.path = path;
+    return oteli_file_read(&loaded->file, &loaded->settings);
 }
 
-static otel_status start_with(struct loaded *loaded, const char *path,
-                              const otel_sdk_options *options, struct oteli_faults *faults)
+static otel_status start_with(struct loaded *loaded, const otel_sdk_options *options)
 {
     struct oteli_creation creation;
-    otel_status status = oteli_create(&loaded->settings, options, faults, &creation);
+    otel_status status = oteli_create(&loaded->settings, options, &loaded->file, &creation);
     if (status != OTEL_OK)
         return status;
-    const struct oteli_start_file file = {.path = path,
+    const struct oteli_start_file file = {.path = loaded->file.path,
                                           .exporters = creation.file_exporters,
                                           .processors = creation.file_processors,
                                           .has_sampler = loaded->settings.sampler != NULL};
@@ -60,19 +60,16 @@ static otel_status start_with(struct loaded *loaded, const char *path,
 
 otel_status otel_start_from_file(const char *path, const otel_sdk_options *options)
 {
-    struct oteli_faults faults = {.file = path};
-    struct loaded *loaded = NULL;
-    otel_status status = OTEL_ERROR_INVALID_ARGUMENT;
-    if (path != NULL)
-        status = load(path, &faults, &loaded);
+    struct loaded *loaded;
+    otel_status status = load(path, &loaded);
     if (status == OTEL_OK) {
-        status = start_with(loaded, path, options, &faults);
+        status = start_with(loaded, options);
     } else {
         const struct oteli_engine_options own = oteli_start_options(options);
         oteli_start_discard(&own);
     }
     if (status == OTEL_OK) {
-        keep(loaded->settings.has_tracer_rules ? loaded : NULL);
+        keep(loaded->settings.configurator != NULL ? loaded : NULL);
         if (current == loaded)
             return status;
     }
@@ -82,10 +79,8 @@ otel_status otel_start_from_file(const char *path, const otel_sdk_options *optio
 
 otel_status otel_check_file(const char *path)
 {
-    struct oteli_faults faults = {.file = path};
-    struct loaded *loaded = NULL;
-    const otel_status status =
-        path != NULL ? load(path, &faults, &loaded) : OTEL_ERROR_INVALID_ARGUMENT;
+    struct loaded *loaded;
+    const otel_status status = load(path, &loaded);
     unload(loaded);
     return status;
 }

@@ -13,8 +13,7 @@
 #include <string.h>
 
 struct maker {
-    struct oteli_pool *pool; /* of texts */
-    struct oteli_faults *faults;
+    struct oteli_file *file;
     const char *service_name;
 };
 
@@ -103,15 +102,15 @@ static otel_status make_jaeger_remote(const struct maker *maker, const struct ot
 static void report(const struct maker *maker, size_t faults_before, const struct oteli_item *item,
                    otel_status status)
 {
-    if (status != OTEL_OK && maker->faults->count == faults_before)
-        oteli_fault(maker->faults, item->key_place, "this sampler cannot be made: %s",
+    if (status != OTEL_OK && maker->file->faults == faults_before)
+        oteli_fault(maker->file, item->key_place, "this sampler cannot be made: %s",
                     otel_status_string(status));
 }
 
 static otel_status make_sampler(const struct maker *maker, const struct oteli_node *node,
                                 otel_sampler *sampler)
 {
-    const size_t faults_before = maker->faults->count;
+    const size_t faults_before = maker->file->faults;
     const struct oteli_item *item = node->items;
     const struct oteli_node *body = item->value;
     otel_sampler made = {.size = 0};
@@ -143,11 +142,13 @@ static otel_status make_sampler(const struct maker *maker, const struct oteli_no
 /* --- Samplers that are composed of others --- */
 
 /* The bits of the words in a list, of which the first is 1. */
-static unsigned bits_of(const struct oteli_node *list, const char *const *words, unsigned count)
+static unsigned bits_of(const struct oteli_node *mapping, const char *key, const char *const *words,
+                        unsigned count)
 {
     unsigned bits = 0;
-    for (const struct oteli_item *item = list != NULL ? list->items : NULL; item != NULL;
-         item = item->next)
+    size_t listed;
+    const struct oteli_item *item = oteli_read_list(mapping, key, &listed);
+    for (; item != NULL; item = item->next)
         for (unsigned i = 0; i < count; i++)
             if (strcmp(item->value->text, words[i]) == 0)
                 bits |= 1U << i;
@@ -161,18 +162,15 @@ static otel_status make_rule(const struct maker *maker, const struct oteli_node 
     static const char *const parents[] = {"none", "local", "remote"}; /* OTEL_RULE_PARENT_… */
     const struct oteli_node *values = oteli_node_value(node, "attribute_values");
     const struct oteli_node *patterns = oteli_node_value(node, "attribute_patterns");
-    struct oteli_pool *pool = maker->pool;
+    struct oteli_file *file = maker->file;
     rule->attribute_key = oteli_read_text(values, "key");
-    rule->attribute_values =
-        oteli_read_texts(values, "values", pool, maker->faults, &rule->attribute_value_count);
+    rule->attribute_values = oteli_read_texts(values, "values", file, &rule->attribute_value_count);
     rule->pattern_key = oteli_read_text(patterns, "key");
-    rule->included =
-        oteli_read_texts(patterns, "included", pool, maker->faults, &rule->included_count);
-    rule->excluded =
-        oteli_read_texts(patterns, "excluded", pool, maker->faults, &rule->excluded_count);
-    rule->kinds = bits_of(oteli_node_value(node, "span_kinds"), kinds, 5);
-    rule->parents = bits_of(oteli_node_value(node, "parent"), parents, 3);
-    if (maker->faults->has_no_memory)
+    rule->included = oteli_read_texts(patterns, "included", file, &rule->included_count);
+    rule->excluded = oteli_read_texts(patterns, "excluded", file, &rule->excluded_count);
+    rule->kinds = bits_of(node, "span_kinds", kinds, 5);
+    rule->parents = bits_of(node, "parent", parents, 3);
+    if (file->has_no_memory)
         return OTEL_ERROR_NO_MEMORY;
     return make_composable(maker, oteli_node_value(node, "sampler"), &rule->sampler);
 }
@@ -180,12 +178,11 @@ static otel_status make_rule(const struct maker *maker, const struct oteli_node 
 static otel_status make_rule_based(const struct maker *maker, const struct oteli_node *body,
                                    otel_composable *composable)
 {
-    const struct oteli_node *list = oteli_node_value(body, "rules");
-    const size_t count = list != NULL ? list->count : 0;
+    size_t count;
+    const struct oteli_item *item = oteli_read_list(body, "rules", &count);
     otel_sampling_rule *rules = calloc(count + 1, sizeof *rules);
     if (rules == NULL)
         return OTEL_ERROR_NO_MEMORY;
-    const struct oteli_item *item = count != 0 ? list->items : NULL;
     otel_status status = OTEL_OK;
     for (size_t i = 0; item != NULL && status == OTEL_OK; item = item->next)
         status = make_rule(maker, item->value, &rules[i++]);
@@ -211,7 +208,7 @@ static otel_status make_parent_threshold(const struct maker *maker, const struct
 static otel_status make_composable(const struct maker *maker, const struct oteli_node *node,
                                    otel_composable *composable)
 {
-    const size_t faults_before = maker->faults->count;
+    const size_t faults_before = maker->file->faults;
     const struct oteli_item *item = node->items;
     otel_status status = OTEL_OK;
     if (strcmp(item->key, "always_on") == 0)
@@ -229,8 +226,8 @@ static otel_status make_composable(const struct maker *maker, const struct oteli
 }
 
 otel_status oteli_make_sampler(const struct oteli_settings *settings, const char *service_name,
-                               struct oteli_faults *faults, otel_sampler *sampler)
+                               struct oteli_file *file, otel_sampler *sampler)
 {
-    const struct maker maker = {settings->pool, faults, service_name};
+    const struct maker maker = {file, service_name};
     return make_sampler(&maker, settings->sampler, sampler);
 }

@@ -2,6 +2,7 @@
 /* config/settings.c - a checked document as plain values; see settings.h. Start/stop only. */
 #include "config/settings.h"
 
+#include "common/config/configuration.h"
 #include "common/text/text.h"
 
 /* Severities of OpenTelemetry to those of OTEL_LOG_LEVEL. Nothing here is fatal. */
@@ -41,9 +42,9 @@ static void read_limits(const struct oteli_node *general, const struct oteli_nod
 
 /* --- Propagators --- */
 
-static bool has_name(const char *names, otel_slice name)
+static bool is_propagator(otel_slice name)
 {
-    otel_slice rest = oteli_slice_of(names);
+    otel_slice rest = oteli_slice_of("tracecontext,baggage,b3,b3multi,jaeger,none");
     otel_slice one;
     while (oteli_list_next(&rest, &one))
         if (one.length == name.length && memcmp(one.data, name.data, name.length) == 0)
@@ -51,69 +52,81 @@ static bool has_name(const char *names, otel_slice name)
     return false;
 }
 
-static void add_name(char *names, otel_slice name)
+static char *add_name(char *end, const char *names, otel_slice name)
 {
-    const size_t length = strlen(names);
-    if (has_name(names, name))
-        return;
-    names[length] = ',';
-    memcpy(names + length + (length != 0), name.data, name.length);
+    if (end != names)
+        *end++ = ',';
+    return oteli_slice_put(end, name) + name.length;
 }
 
-static bool is_propagator(otel_slice name)
+/* The mappings first, then the list; the SDK takes each name once. "none" is what others leave of
+ * it. */
+static void read_propagators(const struct oteli_node *node, struct oteli_file *file,
+                             struct oteli_settings *settings)
 {
-    return has_name("tracecontext,baggage,b3,b3multi,jaeger,none", name);
-}
-
-/* The mappings first, then the list, each name once. "none" is what others leave of it. */
-static void read_propagators(const struct oteli_node *node, struct oteli_pool *pool,
-                             struct oteli_faults *faults, struct oteli_settings *settings)
-{
-    const struct oteli_node *composite = oteli_node_value(node, "composite");
-    const char *list = oteli_read_text(node, "composite_list");
     if (node == NULL)
         return;
-    size_t size = sizeof "none" + (list != NULL ? strlen(list) + 1 : 0);
-    const struct oteli_item *first = composite != NULL ? composite->items : NULL;
-    for (const struct oteli_item *item = first; item != NULL; item = item->next)
-        size += strlen(item->value->items->key) + 1;
-    char *names = oteli_read_array(pool, faults, size, 1);
+    const char *composite = oteli_read_keys(node, "composite", file);
+    const char *list = oteli_read_text(node, "composite_list");
+    otel_slice rest = oteli_slice_of(list);
+    otel_slice name = oteli_slice_of(composite);
+    char *names = oteli_file_take(file, name.length + rest.length + sizeof ",none", 1);
     if (names == NULL)
         return;
-    for (const struct oteli_item *item = first; item != NULL; item = item->next)
-        add_name(names, oteli_slice_of(item->value->items->key));
-    otel_slice rest = oteli_slice_of(list);
-    otel_slice name;
+    char *end = name.length != 0 ? add_name(names, names, name) : names;
     while (oteli_list_next(&rest, &name))
         if (!is_propagator(name))
-            oteli_fault(faults, oteli_node_value(node, "composite_list")->place,
+            oteli_fault(file, oteli_node_value(node, "composite_list")->place,
                         "propagator.composite_list has \"%.*s\", which is not in this build",
                         (int)(name.length < 80 ? name.length : 80), name.data);
-        else if (name.length != 4 || memcmp(name.data, "none", 4) != 0)
-            add_name(names, name);
-    settings->options.propagators = names[0] != '\0' ? names : "none";
+        else if (!oteli_is_text(name, "none"))
+            end = add_name(end, names, name);
+    settings->options.propagators = end != names ? names : "none";
 }
 
-/* --- Tracers --- */
+/* --- Batch processors --- */
 
-static void read_tracers(const struct oteli_node *configurator, struct oteli_pool *pool,
-                         struct oteli_faults *faults, struct oteli_settings *settings)
+/* A default that is not said and one that is are the same. */
+static int64_t number_or(const struct oteli_node *mapping, const char *key, int64_t otherwise)
 {
-    const struct oteli_node *list = oteli_node_value(configurator, "tracers");
-    settings->has_tracer_rules = configurator != NULL;
-    settings->are_tracers_enabled =
-        oteli_read_bool(oteli_node_value(configurator, "default_config"), "enabled", true);
-    if (list == NULL)
-        return;
-    struct oteli_tracer_setting *tracers =
-        oteli_read_array(pool, faults, list->count, sizeof *tracers);
-    if (tracers == NULL)
-        return;
-    for (const struct oteli_item *item = list->items; item != NULL; item = item->next)
-        tracers[settings->tracer_count++] = (struct oteli_tracer_setting){
-            oteli_read_text(item->value, "name"),
-            oteli_read_bool(oteli_node_value(item->value, "config"), "enabled", true)};
-    settings->tracers = tracers;
+    const int64_t number = oteli_read_number(mapping, key);
+    return number != 0 ? number : otherwise;
+}
+
+static bool is_same_batch(const otel_sdk_options *a, const otel_sdk_options *b)
+{
+    return a->bsp_schedule_delay == b->bsp_schedule_delay &&
+           a->bsp_export_timeout == b->bsp_export_timeout &&
+           a->bsp_max_queue_size == b->bsp_max_queue_size &&
+           a->bsp_max_export_batch_size == b->bsp_max_export_batch_size;
+}
+
+/* All batch processors share one queue here, so they must agree on its settings. */
+static void read_batches(const struct oteli_node *processors, struct oteli_file *file,
+                         struct oteli_settings *settings)
+{
+    size_t index = 0;
+    bool is_first = true;
+    const struct oteli_item *item = processors != NULL ? processors->items : NULL;
+    for (; item != NULL; item = item->next, index++) {
+        const struct oteli_item *kind = item->value->items;
+        if (strcmp(kind->key, "batch") != 0)
+            continue;
+        const otel_sdk_options batch = {
+            .bsp_schedule_delay = number_or(kind->value, "schedule_delay", 5000),
+            .bsp_export_timeout = number_or(kind->value, "export_timeout", 30000),
+            .bsp_max_queue_size = number_or(kind->value, "max_queue_size", 2048),
+            .bsp_max_export_batch_size = number_or(kind->value, "max_export_batch_size", 512),
+        };
+        if (is_first)
+            oteli_config_put_over(&settings->options, &batch);
+        else if (!is_same_batch(&batch, &settings->options))
+            oteli_fault(file, kind->key_place,
+                        "tracer_provider.processors[%zu].batch has other settings than the batch "
+                        "processor before it, and all of them share one queue in this build",
+                        index);
+        is_first = false;
+    }
 }
 
 /* --- The profiler --- */
@@ -133,13 +146,14 @@ static void read_profiler(const struct oteli_node *own, otel_sdk_options *option
         options->profiler = "auto";
 }
 
-void oteli_settings_read(const struct oteli_node *root, struct oteli_pool *pool,
-                         struct oteli_faults *faults, struct oteli_settings *settings)
+void oteli_settings_read(const struct oteli_node *root, struct oteli_file *file,
+                         struct oteli_settings *settings)
 {
     const struct oteli_node *provider = oteli_node_value(root, "tracer_provider");
     *settings = (struct oteli_settings){
-        .pool = pool,
+        .processors = oteli_node_value(provider, "processors"),
         .sampler = oteli_node_value(provider, "sampler"),
+        .configurator = oteli_node_value(provider, "tracer_configurator/development"),
         .is_disabled = provider == NULL || oteli_read_bool(root, "disabled", false),
         .options = {.size = sizeof settings->options,
                     .log_level = log_level_of(oteli_read_text(root, "log_level"))},
@@ -149,10 +163,8 @@ void oteli_settings_read(const struct oteli_node *root, struct oteli_pool *pool,
     read_profiler(oteli_node_value(oteli_node_value(root, "distribution"), "otel-c"),
                   &settings->options);
     if (provider == NULL)
-        oteli_doubt(faults, root->place, "there is no tracer_provider: spans are not recorded");
-    read_propagators(oteli_node_value(root, "propagator"), pool, faults, settings);
-    oteli_resource_read(oteli_node_value(root, "resource"), pool, faults, settings);
-    oteli_processors_read(oteli_node_value(provider, "processors"), pool, faults, settings);
-    read_tracers(oteli_node_value(provider, "tracer_configurator/development"), pool, faults,
-                 settings);
+        oteli_doubt(file, root->place, "there is no tracer_provider: spans are not recorded");
+    read_propagators(oteli_node_value(root, "propagator"), file, settings);
+    oteli_resource_read(oteli_node_value(root, "resource"), file, settings);
+    read_batches(settings->processors, file, settings);
 }

@@ -6,14 +6,13 @@
 
 #include "config/settings.h"
 
-/* Everything that a text says, which is said to come from `faults->file`; it lives in the pool,
- * which is the caller's also after an error.
+/* Everything that a text says, which is said to come from `file->path`; it lives in the file's
+ * pool, which is the caller's also after an error.
  * OTEL_ERROR_INVALID_ARGUMENT: it has faults, and they have been logged. */
-otel_status oteli_file_parse(const char *text, size_t length, struct oteli_pool *pool,
-                             struct oteli_faults *faults, struct oteli_settings *settings);
+otel_status oteli_file_parse(const char *text, size_t length, struct oteli_file *file,
+                             struct oteli_settings *settings);
 
 /* The same of a file. OTEL_ERROR_SYSTEM: it cannot be read. */
-otel_status oteli_file_read(const char *path, struct oteli_pool *pool, struct oteli_faults *faults,
-                            struct oteli_settings *settings);
+otel_status oteli_file_read(struct oteli_file *file, struct oteli_settings *settings);
 
 #endif

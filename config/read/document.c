@@ -15,35 +15,24 @@
 
 struct anchor {
     struct anchor *older;
-    otel_slice name;
-    struct oteli_node *node;
+    const char *name;
+    const struct oteli_node *node;
 };
 
 struct reader {
-    struct oteli_pool *pool;
-    struct oteli_faults *faults;
+    struct oteli_file *file;
     struct fy_parser *parser;
-    struct oteli_node *root;
+    struct fy_event *event; /* the newest */
     struct anchor *anchors; /* the newest first: a name may be used again */
-    struct oteli_node *open[OTELI_DOCUMENT_DEPTH];
-    struct oteli_item *pending[OTELI_DOCUMENT_DEPTH]; /* of a mapping: its key has been seen */
-    size_t depth;
     size_t nodes;
-    size_t documents;
     size_t filled;            /* bytes that may still come from the environment */
-    struct oteli_place place; /* of the newest event */
+    struct oteli_place place; /* of the event */
     bool is_stopped;          /* by a fault behind which nothing can be understood */
 };
 
 static void fail(struct reader *reader, const char *reason)
 {
-    oteli_fault(reader->faults, reader->place, "%s", reason);
-    reader->is_stopped = true;
-}
-
-static void fail_for_memory(struct reader *reader)
-{
-    oteli_fault_no_memory(reader->faults);
+    oteli_fault(reader->file, reader->place, "%s", reason);
     reader->is_stopped = true;
 }
 
@@ -64,6 +53,23 @@ static struct oteli_place place_of(struct fy_event *event, struct oteli_place be
     return (struct oteli_place){(uint32_t)mark->line + 1, (uint32_t)mark->column + !is_quoted};
 }
 
+static bool is_stopped(const struct reader *reader)
+{
+    return reader->is_stopped || reader->file->has_no_memory;
+}
+
+/* Go on to the next event. False: there is none, or a fault has stopped the reader. */
+static bool next(struct reader *reader)
+{
+    if (reader->event != NULL)
+        fy_parser_event_free(reader->parser, reader->event);
+    reader->event = is_stopped(reader) ? NULL : fy_parser_parse(reader->parser);
+    if (reader->event == NULL)
+        return false;
+    reader->place = place_of(reader->event, reader->place);
+    return true;
+}
+
 static otel_slice token_text(struct fy_token *token)
 {
     size_t length = 0;
@@ -71,128 +77,69 @@ static otel_slice token_text(struct fy_token *token)
     return (otel_slice){text != NULL ? text : "", text != NULL ? length : 0};
 }
 
-static struct oteli_node *new_node(struct reader *reader, enum oteli_node_kind kind)
-{
-    struct oteli_node *node = oteli_pool_take(reader->pool, sizeof *node);
-    if (node == NULL) {
-        fail_for_memory(reader);
-        return NULL;
-    }
-    *node = (struct oteli_node){.kind = kind, .place = reader->place, .weight = 1, .text = ""};
-    return node;
-}
-
-/* --- Into the container that is open --- */
-
-static struct oteli_item *append(struct reader *reader, struct oteli_node *container)
-{
-    struct oteli_item *item = oteli_pool_take(reader->pool, sizeof *item);
-    if (item == NULL) {
-        fail_for_memory(reader);
-        return NULL;
-    }
-    if (container->last != NULL)
-        container->last->next = item;
-    else
-        container->items = item;
-    container->last = item;
-    container->count++;
-    return item;
-}
+/* --- Nodes --- */
 
 /* What an alias adds counts again each time; so a few lines cannot stand for millions. */
-static void weigh(struct reader *reader, struct oteli_node *container,
-                  const struct oteli_node *value)
+static void count_nodes(struct reader *reader, size_t more)
 {
-    reader->nodes += value->weight;
+    reader->nodes += more;
     if (reader->nodes > OTELI_DOCUMENT_NODES)
         fail(reader, "there are too many values in this file, or its aliases stand for too many");
-    container->weight += value->weight;
-    if (value->height >= container->height)
-        container->height = value->height + 1;
 }
 
-static void attach(struct reader *reader, struct oteli_node *value)
+static void take_anchor(struct reader *reader, struct oteli_node *node)
 {
-    if (reader->depth == 0) {
-        reader->root = value;
+    const otel_slice name = token_text(fy_event_get_anchor_token(reader->event));
+    struct anchor *anchor =
+        name.length != 0 ? oteli_file_take(reader->file, 1, sizeof *anchor) : NULL;
+    if (anchor == NULL)
         return;
-    }
-    const size_t top = reader->depth - 1;
-    struct oteli_node *container = reader->open[top];
-    struct oteli_item *item = reader->pending[top];
-    reader->pending[top] = NULL;
-    if (container->kind == OTELI_NODE_SEQUENCE)
-        item = append(reader, container);
-    if (item == NULL)
-        return;
-    item->value = value;
-    if (!value->is_open)
-        weigh(reader, container, value);
-    if (reader->depth + value->height > OTELI_DOCUMENT_DEPTH)
-        fail(reader, "values are nested too deeply here");
-}
-
-static bool wants_key(const struct reader *reader)
-{
-    return reader->depth != 0 && reader->open[reader->depth - 1]->kind == OTELI_NODE_MAPPING &&
-           reader->pending[reader->depth - 1] == NULL;
-}
-
-static void take_key(struct reader *reader, otel_slice text)
-{
-    struct oteli_node *mapping = reader->open[reader->depth - 1];
-    const char *key = oteli_pool_text(reader->pool, text.data, text.length);
-    if (key == NULL) {
-        fail_for_memory(reader);
-        return;
-    }
-    if (oteli_node_find(mapping, key) != NULL)
-        oteli_fault(reader->faults, reader->place, "the key \"%.100s\" is there twice", key);
-    struct oteli_item *item = append(reader, mapping);
-    if (item == NULL)
-        return;
-    item->key = key;
-    item->key_place = reader->place;
-    reader->pending[reader->depth - 1] = item;
-}
-
-/* --- Anchors --- */
-
-static void take_anchor(struct reader *reader, struct fy_event *event, struct oteli_node *node)
-{
-    const otel_slice name = token_text(fy_event_get_anchor_token(event));
-    if (name.length == 0)
-        return;
-    struct anchor *anchor = oteli_pool_take(reader->pool, sizeof *anchor);
-    const char *copy = oteli_pool_text(reader->pool, name.data, name.length);
-    if (anchor == NULL || copy == NULL) {
-        fail_for_memory(reader);
-        return;
-    }
-    *anchor = (struct anchor){reader->anchors, {copy, name.length}, node};
+    *anchor = (struct anchor){reader->anchors, oteli_file_copy(reader->file, name), node};
     reader->anchors = anchor;
 }
 
-static void on_alias(struct reader *reader, struct fy_event *event)
+static struct oteli_node *new_node(struct reader *reader, enum oteli_node_kind kind)
 {
-    const otel_slice name = token_text(event->alias.anchor);
+    struct oteli_node *node = oteli_file_take(reader->file, 1, sizeof *node);
+    if (node == NULL)
+        return NULL;
+    *node = (struct oteli_node){.kind = kind, .place = reader->place, .weight = 1, .text = ""};
+    count_nodes(reader, 1);
+    take_anchor(reader, node);
+    return node;
+}
+
+static const struct oteli_node *read_alias(struct reader *reader, size_t depth)
+{
+    const otel_slice name = token_text(reader->event->alias.anchor);
     const struct anchor *anchor = reader->anchors;
-    while (anchor != NULL && (anchor->name.length != name.length ||
-                              memcmp(anchor->name.data, name.data, name.length) != 0))
+    while (anchor != NULL && !oteli_is_text(name, anchor->name))
         anchor = anchor->older;
-    if (wants_key(reader))
-        fail(reader, "a key cannot be an alias");
-    else if (anchor == NULL)
-        oteli_fault(reader->faults, reader->place, "there is no anchor \"%.*s\" before this alias",
+    if (anchor == NULL) {
+        oteli_fault(reader->file, reader->place, "there is no anchor \"%.*s\" before this alias",
                     name.length < 100 ? (int)name.length : 100, name.data);
-    else if (anchor->node->is_open)
+        return NULL;
+    }
+    if (anchor->node->is_open)
         fail(reader, "this alias stands inside of what it stands for");
+    else if (depth + anchor->node->height > OTELI_DOCUMENT_DEPTH)
+        fail(reader, "values are nested too deeply here");
     else
-        attach(reader, anchor->node);
+        count_nodes(reader, anchor->node->weight);
+    return anchor->node;
 }
 
 /* --- Scalars --- */
+
+/* The text of a scalar. False: there is a NUL in it. */
+static bool read_text(struct reader *reader, otel_slice *text)
+{
+    *text = token_text(reader->event->scalar.value);
+    if (memchr(text->data, '\0', text->length) == NULL)
+        return true;
+    fail(reader, "this text has a NUL in it");
+    return false;
+}
 
 /* A tag that YAML itself has for scalars forces the type. false: it is none of those. */
 static bool apply_tag(struct oteli_node *node, otel_slice tag)
@@ -206,7 +153,7 @@ static bool apply_tag(struct oteli_node *node, otel_slice tag)
         {YAML_TAG "str", OTELI_NODE_TEXT},  {"!", OTELI_NODE_TEXT},
     };
     for (size_t i = 0; i < sizeof tags / sizeof tags[0]; i++) {
-        if (tag.length != strlen(tags[i].tag) || memcmp(tag.data, tags[i].tag, tag.length) != 0)
+        if (!oteli_is_text(tag, tags[i].tag))
             continue;
         const bool is_number = node->kind == OTELI_NODE_INT && tags[i].kind == OTELI_NODE_FLOAT;
         if (tags[i].kind == OTELI_NODE_TEXT || is_number)
@@ -220,122 +167,116 @@ static void fill_in(struct reader *reader, otel_slice *text)
 {
     otel_slice culprit;
     const otel_status status =
-        oteli_substitute(*text, reader->pool, &reader->filled, text, &culprit);
+        oteli_substitute(*text, &reader->file->pool, &reader->filled, text, &culprit);
     if (status == OTEL_ERROR_INVALID_ARGUMENT)
-        oteli_fault(reader->faults, reader->place,
+        oteli_fault(reader->file, reader->place,
                     "\"%.*s\" is no reference to a variable (${NAME}, ${NAME:-default}); a $ by "
                     "itself is written $$",
                     culprit.length < 100 ? (int)culprit.length : 100, culprit.data);
     else if (status == OTEL_ERROR_UNSUPPORTED)
         fail(reader, "the variables that this file refers to are too long");
     else if (status != OTEL_OK)
-        fail_for_memory(reader);
+        oteli_fault_no_memory(reader->file);
 }
 
-static void on_scalar(struct reader *reader, struct fy_event *event)
+static const struct oteli_node *read_scalar(struct reader *reader)
 {
+    struct fy_event *event = reader->event;
     const otel_slice tag = token_text(event->scalar.tag);
-    otel_slice text = token_text(event->scalar.value);
-    if (memchr(text.data, '\0', text.length) != NULL) {
-        fail(reader, "this text has a NUL in it");
-        return;
-    }
-    if (wants_key(reader)) {
-        take_key(reader, text);
-        return;
-    }
-    fill_in(reader, &text);
-    struct oteli_node *node = reader->is_stopped ? NULL : new_node(reader, OTELI_NODE_TEXT);
-    if (node == NULL)
-        return;
-    node->text = oteli_pool_text(reader->pool, text.data, text.length);
+    otel_slice text;
+    if (read_text(reader, &text))
+        fill_in(reader, &text);
+    struct oteli_node *node = is_stopped(reader) ? NULL : new_node(reader, OTELI_NODE_TEXT);
+    const char *copy = node != NULL ? oteli_file_copy(reader->file, text) : NULL;
+    if (copy == NULL)
+        return NULL;
+    node->text = copy;
     node->length = text.length;
-    if (node->text == NULL) {
-        fail_for_memory(reader);
-        return;
-    }
     if (style_of(event) == FYSS_PLAIN || tag.length != 0)
         oteli_scalar_resolve(node);
     if (tag.length != 0 && !apply_tag(node, tag))
-        oteli_fault(reader->faults, reader->place, "this value cannot have the tag %.*s",
+        oteli_fault(reader->file, reader->place, "this value cannot have the tag %.*s",
                     tag.length < 60 ? (int)tag.length : 60, tag.data);
-    take_anchor(reader, event, node);
-    attach(reader, node);
+    return node;
 }
 
 /* --- Containers --- */
 
-static void on_start(struct reader *reader, struct fy_event *event, enum oteli_node_kind kind)
+static struct oteli_item *append(struct reader *reader, struct oteli_node *container)
 {
-    const otel_slice tag = token_text(fy_event_get_tag_token(event));
-    const char *own = kind == OTELI_NODE_MAPPING ? YAML_TAG "map" : YAML_TAG "seq";
-    if (tag.length != 0 && (tag.length != strlen(own) || memcmp(tag.data, own, tag.length) != 0)) {
-        fail(reader, "this tag is not one of YAML's own");
-        return;
-    }
-    if (wants_key(reader)) {
+    struct oteli_item *item = oteli_file_take(reader->file, 1, sizeof *item);
+    if (item == NULL)
+        return NULL;
+    if (container->last != NULL)
+        container->last->next = item;
+    else
+        container->items = item;
+    container->last = item;
+    container->count++;
+    return item;
+}
+
+/* The key of an item, and the event behind it. False: a fault has stopped the reader. */
+static bool read_key(struct reader *reader, const struct oteli_node *mapping,
+                     struct oteli_item *item)
+{
+    otel_slice text;
+    if (reader->event->type != FYET_SCALAR) {
         fail(reader, "a key has to be a text");
-        return;
+        return false;
     }
-    struct oteli_node *node = new_node(reader, kind);
+    if (!read_text(reader, &text))
+        return false;
+    const char *key = oteli_file_copy(reader->file, text);
+    if (key == NULL)
+        return false;
+    if (oteli_node_find(mapping, key) != NULL)
+        oteli_fault(reader->file, reader->place, "the key \"%.100s\" is there twice", key);
+    item->key = key;
+    item->key_place = reader->place;
+    return next(reader);
+}
+
+static const struct oteli_node *read_value(struct reader *reader, size_t depth);
+
+/* `depth` containers are around it. */
+static const struct oteli_node *read_container(struct reader *reader, size_t depth)
+{
+    const bool is_mapping = reader->event->type == FYET_MAPPING_START;
+    const otel_slice tag = token_text(fy_event_get_tag_token(reader->event));
+    if (tag.length != 0 && !oteli_is_text(tag, is_mapping ? YAML_TAG "map" : YAML_TAG "seq"))
+        fail(reader, "this tag is not one of YAML's own");
+    else if (depth == OTELI_DOCUMENT_DEPTH)
+        fail(reader, "values are nested too deeply here");
+    struct oteli_node *node = NULL;
+    if (!is_stopped(reader))
+        node = new_node(reader, is_mapping ? OTELI_NODE_MAPPING : OTELI_NODE_SEQUENCE);
     if (node == NULL)
-        return;
+        return NULL;
     node->is_open = true;
     node->height = 1;
-    take_anchor(reader, event, node);
-    attach(reader, node);
-    if (reader->is_stopped)
-        return;
-    reader->pending[reader->depth] = NULL;
-    reader->open[reader->depth++] = node;
-}
-
-static void on_end(struct reader *reader)
-{
-    if (reader->depth == 0)
-        return;
-    struct oteli_node *node = reader->open[--reader->depth];
-    node->is_open = false;
-    if (reader->depth == 0)
-        return;
-    /* Its parts have been counted already, one by one. */
-    reader->nodes -= node->weight - 1;
-    weigh(reader, reader->open[reader->depth - 1], node);
-}
-
-static void on_document(struct reader *reader)
-{
-    reader->documents++;
-    if (reader->documents > 1)
-        fail(reader, "a second document begins here; there can be one");
-}
-
-static void take_event(struct reader *reader, struct fy_event *event)
-{
-    reader->place = place_of(event, reader->place);
-    switch (event->type) {
-    case FYET_DOCUMENT_START:
-        on_document(reader);
-        break;
-    case FYET_MAPPING_START:
-        on_start(reader, event, OTELI_NODE_MAPPING);
-        break;
-    case FYET_SEQUENCE_START:
-        on_start(reader, event, OTELI_NODE_SEQUENCE);
-        break;
-    case FYET_MAPPING_END:
-    case FYET_SEQUENCE_END:
-        on_end(reader);
-        break;
-    case FYET_SCALAR:
-        on_scalar(reader, event);
-        break;
-    case FYET_ALIAS:
-        on_alias(reader, event);
-        break;
-    default:
-        break;
+    while (next(reader) && reader->event->type != FYET_MAPPING_END &&
+           reader->event->type != FYET_SEQUENCE_END) {
+        struct oteli_item *item = append(reader, node);
+        if (item == NULL || (is_mapping && !read_key(reader, node, item)))
+            break;
+        item->value = read_value(reader, depth + 1);
+        if (item->value == NULL)
+            continue; /* because of a fault */
+        node->weight += item->value->weight;
+        if (item->value->height >= node->height)
+            node->height = item->value->height + 1;
     }
+    node->is_open = false;
+    return node;
+}
+
+/* NULL: there is a fault in it. */
+static const struct oteli_node *read_value(struct reader *reader, size_t depth)
+{
+    if (reader->event->type == FYET_ALIAS)
+        return read_alias(reader, depth);
+    return reader->event->type == FYET_SCALAR ? read_scalar(reader) : read_container(reader, depth);
 }
 
 /* --- The whole text --- */
@@ -343,33 +284,42 @@ static void take_event(struct reader *reader, struct fy_event *event)
 /* What the parser has to say; it stops at the first error. */
 static void report_parser(struct reader *reader, struct fy_diag *diag)
 {
-    const size_t before = reader->faults->count;
+    const size_t before = reader->file->faults;
     void *at = NULL;
     const struct fy_diag_error *error;
     while ((error = fy_diag_errors_iterate(diag, &at)) != NULL) {
         const struct oteli_place place = {error->line > 0 ? (uint32_t)error->line : 1,
                                           error->column > 0 ? (uint32_t)error->column : 1};
         if (error->type == FYET_ERROR)
-            oteli_fault(reader->faults, place, "this is not YAML: %s",
+            oteli_fault(reader->file, place, "this is not YAML: %s",
                         error->msg != NULL ? error->msg : "it cannot be parsed");
     }
-    if (reader->faults->count == before)
+    if (reader->file->faults == before)
         fail(reader, "this is not YAML");
 }
 
-static bool read_events(struct reader *reader)
+/* The value of the only document; NULL: there is none, or a fault. */
+static const struct oteli_node *read_documents(struct reader *reader)
 {
-    while (!reader->is_stopped) {
-        struct fy_event *event = fy_parser_parse(reader->parser);
-        if (event == NULL)
-            return !fy_parser_get_stream_error(reader->parser);
-        const bool is_end = event->type == FYET_STREAM_END;
-        take_event(reader, event);
-        fy_parser_event_free(reader->parser, event);
-        if (is_end)
-            return true;
+    const struct oteli_node *root = NULL;
+    size_t documents = 0;
+    while (next(reader)) {
+        switch (reader->event->type) {
+        case FYET_DOCUMENT_START:
+            if (++documents > 1)
+                fail(reader, "a second document begins here; there can be one");
+            break;
+        case FYET_MAPPING_START:
+        case FYET_SEQUENCE_START:
+        case FYET_SCALAR:
+        case FYET_ALIAS:
+            root = read_value(reader, 0);
+            break;
+        default:
+            break;
+        }
     }
-    return true;
+    return root;
 }
 
 static void say_nothing(struct fy_diag *diag, void *user, const char *text, size_t length)
@@ -380,8 +330,9 @@ static void say_nothing(struct fy_diag *diag, void *user, const char *text, size
     (void)length;
 }
 
-static void parse(struct reader *reader, const char *text, size_t length)
+static const struct oteli_node *parse(struct reader *reader, const char *text, size_t length)
 {
+    const struct oteli_node *root = NULL;
     struct fy_diag_cfg diag_cfg;
     fy_diag_cfg_default(&diag_cfg);
     diag_cfg.fp = NULL;
@@ -389,8 +340,8 @@ static void parse(struct reader *reader, const char *text, size_t length)
     diag_cfg.colorize = false;
     struct fy_diag *diag = fy_diag_create(&diag_cfg);
     if (diag == NULL) {
-        fail_for_memory(reader);
-        return;
+        oteli_fault_no_memory(reader->file);
+        return NULL;
     }
     fy_diag_set_collect_errors(diag, true);
     const struct fy_parse_cfg cfg = {
@@ -399,13 +350,17 @@ static void parse(struct reader *reader, const char *text, size_t length)
         .diag = diag,
     };
     reader->parser = fy_parser_create(&cfg);
-    if (reader->parser == NULL || fy_parser_set_string(reader->parser, text, length) != 0)
-        fail_for_memory(reader);
-    else if (!read_events(reader))
-        report_parser(reader, diag);
+    if (reader->parser == NULL || fy_parser_set_string(reader->parser, text, length) != 0) {
+        oteli_fault_no_memory(reader->file);
+    } else {
+        root = read_documents(reader);
+        if (fy_parser_get_stream_error(reader->parser) && !is_stopped(reader))
+            report_parser(reader, diag);
+    }
     if (reader->parser != NULL)
         fy_parser_destroy(reader->parser);
     fy_diag_destroy(diag);
+    return root;
 }
 
 /* YAML's characters, before a parser sees them. */
@@ -429,24 +384,23 @@ static void check_characters(struct reader *reader, const char *text, size_t len
 }
 
 const struct oteli_node *oteli_document_read(const char *text, size_t length,
-                                             struct oteli_pool *pool, struct oteli_faults *faults)
+                                             struct oteli_file *file)
 {
-    struct reader reader = {
-        .pool = pool, .faults = faults, .filled = OTELI_DOCUMENT_FILLED, .place = {1, 1}};
-    const size_t before = faults->count;
+    struct reader reader = {.file = file, .filled = OTELI_DOCUMENT_FILLED, .place = {1, 1}};
+    const struct oteli_node *root = NULL;
+    const size_t before = file->faults;
     if (length > OTELI_DOCUMENT_BYTES)
-        oteli_fault(faults, (struct oteli_place){.line = 0}, "larger than %d bytes",
+        oteli_fault(file, (struct oteli_place){.line = 0}, "larger than %d bytes",
                     OTELI_DOCUMENT_BYTES);
     else
         check_characters(&reader, text, length);
-    if (faults->count == before)
-        parse(&reader, text, length);
-    if (faults->count != before)
+    if (file->faults == before)
+        root = parse(&reader, text, length);
+    if (file->faults != before)
         return NULL;
-    if (reader.root == NULL || reader.root->kind != OTELI_NODE_MAPPING) {
-        reader.place = reader.root != NULL ? reader.root->place : (struct oteli_place){1, 1};
-        fail(&reader, "a configuration is a mapping, with file_format and more as its keys");
-        return NULL;
-    }
-    return reader.root;
+    if (root != NULL && root->kind == OTELI_NODE_MAPPING)
+        return root;
+    reader.place = root != NULL ? root->place : (struct oteli_place){1, 1};
+    fail(&reader, "a configuration is a mapping, with file_format and more as its keys");
+    return NULL;
 }

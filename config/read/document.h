@@ -10,7 +10,6 @@
 #ifndef OTELI_DOCUMENT_H
 #define OTELI_DOCUMENT_H
 
-#include "common/base/pool.h"
 #include "config/read/node.h"
 
 enum {
@@ -23,6 +22,6 @@ enum {
 /* The root of a text, which must be one document with a mapping. NULL: it has faults, which
  * have been said. */
 const struct oteli_node *oteli_document_read(const char *text, size_t length,
-                                             struct oteli_pool *pool, struct oteli_faults *faults);
+                                             struct oteli_file *file);
 
 #endif

@@ -10,7 +10,7 @@
 #ifndef OTELI_NODE_H
 #define OTELI_NODE_H
 
-#include "config/read/diagnostics.h"
+#include "config/read/file.h"
 
 enum oteli_node_kind {
     OTELI_NODE_NULL,

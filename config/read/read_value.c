@@ -25,44 +25,34 @@ int64_t oteli_read_number(const struct oteli_node *mapping, const char *key)
     return node->integer == 0 ? OTEL_ZERO : node->integer;
 }
 
-void *oteli_read_array(struct oteli_pool *pool, struct oteli_faults *faults, size_t count,
-                       size_t size)
+const struct oteli_item *oteli_read_list(const struct oteli_node *mapping, const char *key,
+                                         size_t *count)
 {
-    void *array = oteli_pool_array(pool, count, size);
-    if (array == NULL)
-        oteli_fault_no_memory(faults);
-    return array;
+    const struct oteli_node *list = oteli_node_value(mapping, key);
+    *count = list != NULL ? list->count : 0;
+    return list != NULL ? list->items : NULL;
 }
 
 const char *const *oteli_read_texts(const struct oteli_node *mapping, const char *key,
-                                    struct oteli_pool *pool, struct oteli_faults *faults,
-                                    size_t *count)
+                                    struct oteli_file *file, size_t *count)
 {
-    const struct oteli_node *list = oteli_node_value(mapping, key);
-    *count = 0;
-    if (list == NULL)
-        return NULL;
-    const char **texts = oteli_read_array(pool, faults, list->count, sizeof *texts);
-    if (texts == NULL)
-        return NULL;
-    for (const struct oteli_item *item = list->items; item != NULL; item = item->next)
-        texts[(*count)++] = item->value->text;
+    const struct oteli_item *item = oteli_read_list(mapping, key, count);
+    const char **texts = *count != 0 ? oteli_file_take(file, *count, sizeof *texts) : NULL;
+    for (size_t i = 0; texts != NULL && item != NULL; item = item->next)
+        texts[i++] = item->value->text;
     return texts;
 }
 
-char *oteli_read_keys(const struct oteli_node *list, struct oteli_pool *pool,
-                      struct oteli_faults *faults)
+char *oteli_read_keys(const struct oteli_node *mapping, const char *key, struct oteli_file *file)
 {
-    size_t size = 1;
-    if (list == NULL)
-        return NULL;
-    for (const struct oteli_item *item = list->items; item != NULL; item = item->next)
+    size_t size = 0;
+    size_t count;
+    const struct oteli_item *const first = oteli_read_list(mapping, key, &count);
+    for (const struct oteli_item *item = first; item != NULL; item = item->next)
         size += strlen(item->value->items->key) + 1;
-    char *const keys = oteli_read_array(pool, faults, size, 1);
-    if (keys == NULL)
-        return NULL;
+    char *const keys = size != 0 ? oteli_file_take(file, size, 1) : NULL;
     char *end = keys;
-    for (const struct oteli_item *item = list->items; item != NULL; item = item->next) {
+    for (const struct oteli_item *item = first; keys != NULL && item != NULL; item = item->next) {
         if (end != keys)
             *end++ = ',';
         end = stpcpy(end, item->value->items->key);

@@ -56,57 +56,58 @@ static const struct oteli_node *node_of(const otel_properties *properties)
     return (const struct oteli_node *)properties;
 }
 
-/* The value of a property; an element of a list, which is no mapping, is its own "value". */
-static const struct oteli_node *value_of(const otel_properties *properties, const char *name)
+/* The value of a property, if it is of this kind; an element of a list, which is no mapping, is its
+ * own "value". */
+static const struct oteli_node *value_of(const otel_properties *properties, const char *name,
+                                         enum oteli_node_kind kind)
 {
     const struct oteli_node *node = node_of(properties);
     if (node == NULL || name == NULL)
         return NULL;
-    if (node->kind != OTELI_NODE_MAPPING)
-        return strcmp(name, "value") == 0 ? node : NULL;
-    return oteli_node_value(node, name);
+    if (node->kind == OTELI_NODE_MAPPING)
+        node = oteli_node_value(node, name);
+    else if (strcmp(name, "value") != 0)
+        return NULL;
+    return node != NULL && node->kind == kind ? node : NULL;
 }
 
 bool otel_properties_text(const otel_properties *properties, const char *name, const char **value)
 {
-    const struct oteli_node *node = value_of(properties, name);
-    if (node == NULL || node->kind != OTELI_NODE_TEXT)
-        return false;
-    *value = node->text;
-    return true;
+    const struct oteli_node *node = value_of(properties, name, OTELI_NODE_TEXT);
+    if (node != NULL)
+        *value = node->text;
+    return node != NULL;
 }
 
 bool otel_properties_bool(const otel_properties *properties, const char *name, bool *value)
 {
-    const struct oteli_node *node = value_of(properties, name);
-    if (node == NULL || node->kind != OTELI_NODE_BOOL)
-        return false;
-    *value = node->boolean;
-    return true;
+    const struct oteli_node *node = value_of(properties, name, OTELI_NODE_BOOL);
+    if (node != NULL)
+        *value = node->boolean;
+    return node != NULL;
 }
 
 bool otel_properties_int(const otel_properties *properties, const char *name, int64_t *value)
 {
-    const struct oteli_node *node = value_of(properties, name);
-    if (node == NULL || node->kind != OTELI_NODE_INT)
-        return false;
-    *value = node->integer;
-    return true;
+    const struct oteli_node *node = value_of(properties, name, OTELI_NODE_INT);
+    if (node != NULL)
+        *value = node->integer;
+    return node != NULL;
 }
 
 bool otel_properties_double(const otel_properties *properties, const char *name, double *value)
 {
-    const struct oteli_node *node = value_of(properties, name);
-    if (node == NULL || (node->kind != OTELI_NODE_INT && node->kind != OTELI_NODE_FLOAT))
-        return false;
-    *value = node->real;
-    return true;
+    const struct oteli_node *node = value_of(properties, name, OTELI_NODE_FLOAT);
+    if (node == NULL)
+        node = value_of(properties, name, OTELI_NODE_INT);
+    if (node != NULL)
+        *value = node->real;
+    return node != NULL;
 }
 
 const otel_properties *otel_properties_map(const otel_properties *properties, const char *name)
 {
-    const struct oteli_node *node = value_of(properties, name);
-    return node != NULL && node->kind == OTELI_NODE_MAPPING ? oteli_properties_of(node) : NULL;
+    return oteli_properties_of(value_of(properties, name, OTELI_NODE_MAPPING));
 }
 
 static const struct oteli_item *item_at(const struct oteli_node *node, size_t index)
@@ -131,9 +132,7 @@ const char *otel_properties_name(const otel_properties *properties, size_t index
 const otel_properties *otel_properties_element(const otel_properties *properties, const char *name,
                                                size_t index)
 {
-    const struct oteli_node *node = value_of(properties, name);
-    if (node == NULL || node->kind != OTELI_NODE_SEQUENCE)
-        return NULL;
-    const struct oteli_item *item = item_at(node, index);
+    const struct oteli_node *list = value_of(properties, name, OTELI_NODE_SEQUENCE);
+    const struct oteli_item *item = list != NULL ? item_at(list, index) : NULL;
     return item != NULL ? oteli_properties_of(item->value) : NULL;
 }

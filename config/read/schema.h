@@ -2,8 +2,8 @@
 /* config/read/schema.h - what may stand in a configuration file, as a table; and the walk that
  * holds a document against it.
  *
- * The walk goes through document and table side by side, with a stack of its own, and says all
- * that is wrong in one pass. After it, whoever reads the document need not check anything.
+ * The walk goes through document and table side by side, and says all that is wrong in one pass.
+ * After it, code that reads the document need not check anything.
  *
  * Threads:  any; the table is constant.
  * Source:   schema of opentelemetry-configuration, as of file_format "1.1" and what has been
@@ -65,7 +65,7 @@ extern const struct oteli_schema oteli_schema_file;
 
 /* Say everything in which a document differs from a schema. */
 void oteli_schema_check(const struct oteli_node *root, const struct oteli_schema *schema,
-                        struct oteli_faults *faults);
+                        struct oteli_file *file);
 
 /* config/read/check.c: the rules of single values, for the table. */
 const char *oteli_check_file_format(const struct oteli_node *node);

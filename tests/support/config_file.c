@@ -51,27 +51,27 @@ int config_file_end(void **state)
 static void begin_file(void)
 {
     config_file_free();
-    config_file.faults = (struct oteli_faults){.file = "t.yaml"};
+    config_file.file = (struct oteli_file){.path = "t.yaml"};
     config_file_begin(NULL);
 }
 
 void config_file_read(const char *text)
 {
     begin_file();
-    config_file.status = oteli_file_parse(text, strlen(text), &config_file.pool,
-                                          &config_file.faults, &config_file.settings);
+    config_file.status =
+        oteli_file_parse(text, strlen(text), &config_file.file, &config_file.settings);
 }
 
 void config_file_parse(const char *text, size_t length)
 {
     begin_file();
-    config_file.root = oteli_document_read(text, length, &config_file.pool, &config_file.faults);
-    config_file.status = oteli_faults_status(&config_file.faults);
+    config_file.root = oteli_document_read(text, length, &config_file.file);
+    config_file.status = oteli_file_status(&config_file.file);
 }
 
 void config_file_free(void)
 {
-    oteli_pool_fini(&config_file.pool);
+    oteli_pool_fini(&config_file.file.pool);
     memset(&config_file, 0, sizeof config_file);
 }
 

@@ -7,8 +7,7 @@
 #include "config/yaml_file.h"
 
 struct config_file {
-    struct oteli_pool pool;
-    struct oteli_faults faults;
+    struct oteli_file file;
     struct oteli_settings settings;
     const struct oteli_node *root; /* of config_file_parse */
     otel_status status;

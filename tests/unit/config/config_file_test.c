@@ -2,6 +2,8 @@
 /* tests/unit/config/config_file_test.c - specification of config/read/schema.c and its table,
  * config/read/check.c and config/read*.c: what a file may say, what it says then, and what is said
  * about a bad one. */
+#include "common/config/configuration.h"
+#include "config/build_options.h"
 #include "tests/support/config_file.h"
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
@@ -70,19 +72,28 @@ static const char processors_of_all_kinds[] =
 TEST(D4_processors_and_exporters_are_read)
 {
     good(processors_of_all_kinds);
-    const struct oteli_processor_setting *processors = config_file.settings.processors;
-    const otel_otlp_options *otlp = &processors[0].exporter.otlp;
-    const otel_otlp_options *grpc = &processors[4].exporter.otlp;
-    const otel_otlp_options *json = &processors[5].exporter.otlp;
-    const otel_otlp_options *plain = &processors[6].exporter.otlp;
-    assert_int_equal(config_file.settings.processor_count, 7);
+    const struct oteli_item *exporters[7];
+    size_t count = 0;
+    const struct oteli_item *item = config_file.settings.processors->items;
+    for (; item != NULL && count < 7; item = item->next)
+        exporters[count++] = oteli_exporter_of(item->value);
+    assert_null(item);
+    assert_int_equal(count, 7);
+    otel_otlp_options of_file, of_http, of_grpc, of_json, of_plain;
+    const otel_otlp_options *otlp = &of_http, *grpc = &of_grpc, *json = &of_json,
+                            *plain = &of_plain;
+    struct oteli_file *file = &config_file.file;
+    assert_true(oteli_read_otlp(exporters[0], file, &of_http));
+    assert_true(oteli_read_otlp(exporters[4], file, &of_grpc));
+    assert_true(oteli_read_otlp(exporters[5], file, &of_json));
+    assert_true(oteli_read_otlp(exporters[6], file, &of_plain));
+    assert_false(oteli_read_otlp(exporters[1], file, &of_file));
+    assert_string_equal(exporters[3]->key, "console");
     assert_false(config_file.settings.is_disabled);
-    assert_int_equal(processors[0].kind, OTELI_PROCESSOR_BATCH);
     assert_int_equal(config_file.settings.options.bsp_schedule_delay, OTEL_ZERO);
     assert_int_equal(config_file.settings.options.bsp_export_timeout, 1000);
     assert_int_equal(config_file.settings.options.bsp_max_queue_size, 100);
     assert_int_equal(config_file.settings.options.bsp_max_export_batch_size, 10);
-    assert_int_equal(processors[0].exporter.kind, OTELI_EXPORTER_OTLP);
     assert_string_equal(otlp->endpoint, "https://c.example/v1/traces");
     assert_int_equal(otlp->header_count, 3);
     assert_string_equal(otlp->headers[0].name, "api-key");
@@ -91,11 +102,6 @@ TEST(D4_processors_and_exporters_are_read)
     assert_string_equal(otlp->headers[2].value, "d");
     assert_int_equal(otlp->timeout_ms, OTEL_ZERO);
     assert_int_equal(otlp->max_request_bytes, 1000000);
-    assert_int_equal(processors[1].kind, OTELI_PROCESSOR_SIMPLE);
-    assert_string_equal(processors[1].exporter.path, "/var/log/t.jsonl");
-    assert_null(processors[2].exporter.path);
-    assert_int_equal(processors[3].exporter.kind, OTELI_EXPORTER_CONSOLE);
-    assert_int_equal(processors[4].exporter.kind, OTELI_EXPORTER_OTLP);
     assert_int_equal(grpc->protocol, OTEL_OTLP_GRPC);
     assert_int_equal(grpc->compression, OTEL_OTLP_COMPRESSION_GZIP);
     assert_string_equal(grpc->endpoint, "collector:4317");
@@ -197,10 +203,14 @@ TEST(D4_propagators_are_merged_each_once)
     };
     for (size_t i = 0; i < sizeof table / sizeof table[0]; i++) {
         good(table[i].text);
-        if (table[i].expected == NULL)
+        if (table[i].expected == NULL) {
             assert_null(config_file.settings.options.propagators);
-        else
-            assert_string_equal(config_file.settings.options.propagators, table[i].expected);
+            continue;
+        }
+        struct oteli_config config;
+        assert_int_equal(oteli_config_load(&config, &config_file.settings.options, false), OTEL_OK);
+        assert_string_equal(config.propagators, table[i].expected);
+        oteli_config_fini(&config);
     }
 }
 
@@ -209,8 +219,8 @@ static otel_sampler sampler_of(const char *text)
 {
     otel_sampler sampler = {.size = 0};
     good(text);
-    assert_int_equal(
-        oteli_make_sampler(&config_file.settings, "shop", &config_file.faults, &sampler), OTEL_OK);
+    assert_int_equal(oteli_make_sampler(&config_file.settings, "shop", &config_file.file, &sampler),
+                     OTEL_OK);
     return sampler;
 }
 
@@ -286,6 +296,12 @@ TEST(D4_rules_have_conditions)
     sampler.free(sampler.state);
 }
 
+static bool enables(const char *tracer)
+{
+    const otel_scope_view scope = {.name = {tracer, strlen(tracer)}};
+    return oteli_file_enables_tracer((void *)(uintptr_t)config_file.settings.configurator, &scope);
+}
+
 TEST(tracers_and_the_level_of_the_log_are_read)
 {
     good(PROVIDER "  id_generator: {random: }\n"
@@ -295,11 +311,9 @@ TEST(tracers_and_the_level_of_the_log_are_read)
                   "      - {name: shop.*, config: {enabled: true}}\n"
                   "      - {name: x, config: {}}\n"
                   "log_level: warn3\n");
-    assert_true(config_file.settings.has_tracer_rules);
-    assert_false(config_file.settings.are_tracers_enabled);
-    assert_int_equal(config_file.settings.tracer_count, 2);
-    assert_string_equal(config_file.settings.tracers[0].pattern, "shop.*");
-    assert_true(config_file.settings.tracers[1].is_enabled);
+    assert_true(enables("shop.cart"));
+    assert_false(enables("shops"));
+    assert_true(enables("x"));
     assert_string_equal(config_file.settings.options.log_level, "warn");
 }
 
@@ -373,7 +387,7 @@ static void expect_refusals(const struct bad_file *table, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         config_file_read(table[i].text);
-        if (config_file.status != OTEL_ERROR_INVALID_ARGUMENT || config_file.faults.count != 1 ||
+        if (config_file.status != OTEL_ERROR_INVALID_ARGUMENT || config_file.file.faults != 1 ||
             strncmp(config_file_errors, "t.yaml:", 7) != 0 ||
             strstr(config_file_errors, table[i].line) == NULL)
             fail_msg("%s: %s\nnot: %s", table[i].text, config_file_errors, table[i].line);
@@ -504,7 +518,7 @@ TEST(D5_what_an_exporter_cannot_be_given_is_refused)
                       "        otlp_http:\n          %s\n",
                  table[i].property);
         config_file_read(text);
-        if (config_file.faults.count != 1 || strstr(config_file_errors, table[i].line) == NULL)
+        if (config_file.file.faults != 1 || strstr(config_file_errors, table[i].line) == NULL)
             fail_msg("%s: %s", table[i].property, config_file_errors);
     }
     config_file_read(HEAD
@@ -518,7 +532,7 @@ TEST(D5_all_faults_are_said_at_once)
     config_file_read("file_format: \"1.1\"\ndisabled: 1\n"
                      "resource: {attributes: [{name: a}], x: }\n"
                      "tracer_provider: {sampler: {}}\n");
-    assert_int_equal(config_file.faults.count, 5);
+    assert_int_equal(config_file.file.faults, 5);
     assert_non_null(strstr(config_file_errors, "t.yaml:2:11: disabled"));
     assert_non_null(strstr(config_file_errors, "t.yaml:3:25: resource.attributes[0].value"));
     assert_non_null(strstr(config_file_errors, "t.yaml:3:37: resource.x is not known"));
@@ -548,7 +562,7 @@ TEST(faults_beyond_a_hundred_are_only_counted)
 
     config_file_read(text);
 
-    assert_int_equal(config_file.faults.count, 150);
+    assert_int_equal(config_file.file.faults, 150);
     assert_non_null(strstr(config_file_errors,
                            "attribute_limits.k99 is not known\nt.yaml: there are "
                            "more faults\n"));
@@ -572,7 +586,7 @@ TEST(every_allocation_may_fail)
         config_file_read(text);
         if (config_file.status == OTEL_OK)
             config_file.status =
-                oteli_make_sampler(&config_file.settings, "shop", &config_file.faults, &sampler);
+                oteli_make_sampler(&config_file.settings, "shop", &config_file.file, &sampler);
         if (sampler.free != NULL)
             sampler.free(sampler.state);
         const bool has_failed = oteli_leaks_failed();

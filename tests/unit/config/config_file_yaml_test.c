@@ -161,7 +161,7 @@ TEST(several_faults_are_several_lines)
     parse("a: ${1}\nb: !!int x\nb: 2\n");
 
     assert_null(config_file.root);
-    assert_int_equal(config_file.faults.count, 3);
+    assert_int_equal(config_file.file.faults, 3);
     assert_non_null(strstr(config_file_errors, "t.yaml:1:4: \"${1}\" is no reference"));
     assert_non_null(strstr(config_file_errors, "t.yaml:2:10: "));
     assert_non_null(strstr(config_file_errors, "t.yaml:3:1: "));

@@ -13,10 +13,9 @@
 #include <string.h>
 
 struct doctor_yaml {
-    struct oteli_pool pool;
-    struct oteli_faults faults;
+    struct oteli_file file;
     struct oteli_settings settings;
-    struct oteli_processor_setting processor; /* the one that sends OTLP */
+    otel_otlp_options otlp; /* of the exporter that sends OTLP */
 };
 
 static void examine(const struct doctor_yaml *yaml, const char *path, struct doctor_faults *faults)
@@ -30,16 +29,15 @@ static void examine(const struct doctor_yaml *yaml, const char *path, struct doc
                  path);
 }
 
-/* The first exporter of OTLP; it will be exported to in batches, because those are counted. */
+/* The first exporter of OTLP. */
 static bool find_exporter(struct doctor_yaml *yaml)
 {
-    for (size_t i = 0; i < yaml->settings.processor_count; i++) {
-        const struct oteli_processor_setting *one = &yaml->settings.processors[i];
-        if (one->kind == OTELI_PROCESSOR_REGISTERED || one->exporter.kind != OTELI_EXPORTER_OTLP)
-            continue;
-        yaml->processor = *one;
-        yaml->processor.kind = OTELI_PROCESSOR_BATCH;
-        return true;
+    const struct oteli_node *processors = yaml->settings.processors;
+    const struct oteli_item *item = processors != NULL ? processors->items : NULL;
+    for (; item != NULL; item = item->next) {
+        const struct oteli_item *exporter = oteli_exporter_of(item->value);
+        if (exporter != NULL && oteli_read_otlp(exporter, &yaml->file, &yaml->otlp))
+            return !yaml->file.has_no_memory;
     }
     return false;
 }
@@ -47,7 +45,7 @@ static bool find_exporter(struct doctor_yaml *yaml)
 static bool take_route(const struct doctor_yaml *yaml, struct doctor_route *route,
                        struct doctor_record *record)
 {
-    const otel_otlp_options *otlp = &yaml->processor.exporter.otlp;
+    const otel_otlp_options *otlp = &yaml->otlp;
     struct doctor_target *target = &record->target;
     snprintf(target->url_from, sizeof target->url_from, "the file's endpoint");
     snprintf(target->protocol_from, sizeof target->protocol_from, "the exporter's protocol");
@@ -62,7 +60,8 @@ struct doctor_yaml *doctor_yaml_load(const char *path, struct doctor_route *rout
     struct doctor_yaml *yaml = calloc(1, sizeof *yaml);
     if (yaml == NULL)
         return NULL;
-    if (oteli_file_read(path, &yaml->pool, &yaml->faults, &yaml->settings) != OTEL_OK) {
+    yaml->file.path = path;
+    if (oteli_file_read(&yaml->file, &yaml->settings) != OTEL_OK) {
         snprintf(record->faults.file, sizeof record->faults.file, "%s", doctor_log_after(0));
         doctor_yaml_free(yaml);
         return NULL;
@@ -81,25 +80,30 @@ void doctor_yaml_free(struct doctor_yaml *yaml)
 {
     if (yaml == NULL)
         return;
-    oteli_pool_fini(&yaml->pool);
+    oteli_pool_fini(&yaml->file.pool);
     free(yaml);
 }
 
+/* The exporter is exported to in batches, because those are counted. */
 otel_status doctor_yaml_start(struct doctor_yaml *yaml, unsigned timeout_ms)
 {
     struct oteli_settings settings = yaml->settings;
-    yaml->processor.exporter.otlp.timeout_ms = timeout_ms;
-    settings.processors = &yaml->processor;
-    settings.processor_count = 1;
+    otel_exporter exporter;
+    yaml->otlp.timeout_ms = timeout_ms;
+    settings.processors = NULL;
     settings.sampler = NULL; /* the default takes every root */
-    settings.has_tracer_rules = false;
+    settings.configurator = NULL;
     settings.options.log_level = "info";
     settings.options.profiler = "off";
-    struct oteli_creation creation;
-    const otel_status status = oteli_create(&settings, NULL, &yaml->faults, &creation);
+    otel_status status = otel_otlp_exporter_new(&yaml->otlp, &exporter);
     if (status != OTEL_OK)
         return status;
-    const otel_status started = otel_start(&creation.options);
+    struct oteli_creation creation;
+    status = oteli_create(&settings, OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1),
+                          &yaml->file, &creation);
+    if (status != OTEL_OK)
+        return status;
+    status = otel_start(&creation.options);
     oteli_creation_free(&creation);
-    return started;
+    return status;
 }
