@@ -55,6 +55,13 @@ static inline void *oteli_interner_at(const struct oteli_interner *table, uint32
     return table->bytes + table->rows[index].offset;
 }
 
+/* How many elements of this size the key of a row has. */
+static inline uint32_t oteli_interner_elements(const struct oteli_interner *table, uint32_t index,
+                                               size_t size)
+{
+    return (uint32_t)(table->rows[index].length / size);
+}
+
 /* The tail, at any address. */
 static inline void *oteli_interner_tail(const struct oteli_interner *table, uint32_t index)
 {

@@ -37,8 +37,11 @@ static bool make_ids(struct oteli_otlp_origin *origin)
 static uint64_t samples_of(const otel_profile *profile)
 {
     uint64_t samples = 0;
-    for (size_t i = 0; i < profile->sample_count; i++)
-        samples += profile->samples[i].count;
+    for (uint32_t i = 0; i < profile->sample_count; i++) {
+        const struct oteli_profile_sample *sample =
+            oteli_interner_at(&profile->samples, profile->first_sample + i);
+        samples += sample->count;
+    }
     return samples;
 }
 
@@ -81,7 +84,7 @@ static void send_halves(struct sending *sending, const struct part *part,
               oteli_otlp_client_receiver(sending->exporter->client), result->text);
     first.halvings = second.halvings = part->halvings + 1;
     first.profile.sample_count = (part->profile.sample_count + 1) / 2;
-    second.profile.samples += first.profile.sample_count;
+    second.profile.first_sample += first.profile.sample_count;
     second.profile.sample_count -= first.profile.sample_count;
     send_part(sending, &first);
     send_part(sending, &second);

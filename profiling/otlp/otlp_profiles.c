@@ -130,22 +130,24 @@ static uint32_t add_attribute(struct encoder *encoder, const char *key, const ch
 /* Each must say which build it is of: one that cannot is left out. */
 static uint32_t add_mapping(struct encoder *encoder, const struct oteli_profile_mapping *mapping)
 {
-    char hex[2 * sizeof mapping->build_id + 1];
+    char hex[2 * sizeof mapping->identity.build_id + 1];
     struct oteli_protobuf_writer *row = &encoder->row;
     uint32_t build = 0;
-    if (mapping->build_id_length != 0)
-        build = add_attribute(encoder, "process.executable.build_id.gnu",
-                              oteli_hex_put(hex, mapping->build_id, mapping->build_id_length), 0);
-    else if (mapping->has_htlhash)
-        build = add_attribute(encoder, "process.executable.build_id.htlhash",
-                              oteli_hex_put(hex, mapping->htlhash, sizeof mapping->htlhash), 0);
+    if (mapping->identity.build_id_length != 0)
+        build = add_attribute(
+            encoder, "process.executable.build_id.gnu",
+            oteli_hex_put(hex, mapping->identity.build_id, mapping->identity.build_id_length), 0);
+    else if (mapping->identity.has_htlhash)
+        build = add_attribute(
+            encoder, "process.executable.build_id.htlhash",
+            oteli_hex_put(hex, mapping->identity.htlhash, sizeof mapping->identity.htlhash), 0);
     if (build == 0)
         return 0;
     oteli_protobuf_number(row, MAPPING_START, mapping->start);
     oteli_protobuf_number(row, MAPPING_LIMIT, mapping->limit);
     oteli_protobuf_number(row, MAPPING_OFFSET, mapping->file_offset);
     oteli_protobuf_number(row, MAPPING_FILE,
-                          add_text(encoder, encoder->profile->strings[mapping->path]));
+                          add_text(encoder, oteli_profile_text(encoder->profile, mapping->path)));
     const size_t begun = oteli_protobuf_begin(row, MAPPING_ATTRIBUTES);
     oteli_protobuf_packed(row, build);
     oteli_protobuf_end(row, begun);
@@ -167,9 +169,10 @@ static uint32_t add_location(struct encoder *encoder, const struct oteli_profile
     struct oteli_protobuf_writer *row = &encoder->row;
     uint32_t *mapping = &encoder->known[location->mapping];
     if (*mapping == 0 && location->mapping != 0)
-        *mapping = 1 + add_mapping(encoder, &profile->mappings[location->mapping]);
+        *mapping =
+            1 + add_mapping(encoder, oteli_interner_at(&profile->mappings, location->mapping));
     const uint32_t native = add_attribute(encoder, "profile.frame.type", "native", 0);
-    const char *name = profile->strings[location->name];
+    const char *name = oteli_profile_text(profile, location->name);
     const uint32_t function = name[0] != '\0' ? add_function(encoder, name) : 0;
     oteli_protobuf_number(row, LOCATION_MAPPING, *mapping != 0 ? *mapping - 1 : 0);
     oteli_protobuf_number(row, LOCATION_ADDRESS, location->address);
@@ -187,18 +190,18 @@ static uint32_t add_location(struct encoder *encoder, const struct oteli_profile
 static uint32_t add_stack(struct encoder *encoder, uint32_t stack)
 {
     const otel_profile *profile = encoder->profile;
-    const struct oteli_profile_range *range = &profile->stacks[stack];
-    const uint32_t *locations = &profile->location_of_stack[range->first];
-    uint32_t *known_locations = &encoder->known[profile->mapping_count];
-    uint32_t *known = &known_locations[profile->location_count + stack];
-    if (*known != 0 || range->count == 0)
+    const uint32_t *locations = oteli_interner_at(&profile->stacks, stack);
+    const uint32_t count = oteli_interner_elements(&profile->stacks, stack, sizeof *locations);
+    uint32_t *known_locations = &encoder->known[profile->mappings.count];
+    uint32_t *known = &known_locations[profile->locations.count + stack];
+    if (*known != 0 || count == 0)
         return *known != 0 ? *known - 1 : 0;
-    for (uint32_t i = 0; i < range->count; i++)
+    for (uint32_t i = 0; i < count; i++)
         if (known_locations[locations[i]] == 0)
             known_locations[locations[i]] =
-                1 + add_location(encoder, &profile->locations[locations[i]]);
+                1 + add_location(encoder, oteli_interner_at(&profile->locations, locations[i]));
     const size_t begun = oteli_protobuf_begin(&encoder->row, STACK_LOCATIONS);
-    for (uint32_t i = 0; i < range->count; i++)
+    for (uint32_t i = 0; i < count; i++)
         oteli_protobuf_packed(&encoder->row, known_locations[locations[i]] - 1);
     oteli_protobuf_end(&encoder->row, begun);
     *known = 1 + add_row(encoder, STACKS);
@@ -218,20 +221,23 @@ static uint32_t add_link(struct encoder *encoder, const struct oteli_profile_lin
 static void put_attributes(struct encoder *encoder, const struct oteli_profile_sample *sample)
 {
     const otel_profile *profile = encoder->profile;
-    const struct oteli_profile_thread *thread = &profile->threads[sample->thread];
-    const struct oteli_profile_range *labels = &profile->label_sets[sample->label_set];
+    const struct oteli_profile_thread *thread =
+        oteli_interner_at(&profile->threads, sample->thread);
+    const struct oteli_profile_pair *labels =
+        oteli_interner_at(&profile->label_sets, sample->label_set);
+    const uint32_t count =
+        oteli_interner_elements(&profile->label_sets, sample->label_set, sizeof *labels);
     struct oteli_protobuf_writer *to = &encoder->sample;
     const size_t begun = oteli_protobuf_begin(to, SAMPLE_ATTRIBUTES);
     oteli_protobuf_packed(to, add_attribute(encoder, "thread.id", NULL, (uint64_t)thread->id));
     if (thread->name != 0)
-        oteli_protobuf_packed(
-            to, add_attribute(encoder, "thread.name", profile->strings[thread->name], 0));
-    for (uint32_t i = 0; i < labels->count; i++) {
-        const struct oteli_profile_pair *pair = &profile->pairs[labels->first + i];
-        const char *key = profile->strings[pair->key];
+        oteli_protobuf_packed(to, add_attribute(encoder, "thread.name",
+                                                oteli_profile_text(profile, thread->name), 0));
+    for (uint32_t i = 0; i < count; i++) {
+        const char *key = oteli_profile_text(profile, labels[i].key);
         if (strcmp(key, "thread.id") != 0 && (strcmp(key, "thread.name") != 0 || thread->name == 0))
-            oteli_protobuf_packed(to,
-                                  add_attribute(encoder, key, profile->strings[pair->value], 0));
+            oteli_protobuf_packed(
+                to, add_attribute(encoder, key, oteli_profile_text(profile, labels[i].value), 0));
     }
     oteli_protobuf_end(to, begun);
 }
@@ -258,8 +264,9 @@ static bool add_sample(struct encoder *encoder, const struct oteli_profile_sampl
     oteli_protobuf_number(to, SAMPLE_STACK, add_stack(encoder, sample->stack));
     put_attributes(encoder, sample);
     if (sample->link != 0)
-        oteli_protobuf_number(to, SAMPLE_LINK,
-                              add_link(encoder, &encoder->profile->links[sample->link]));
+        oteli_protobuf_number(
+            to, SAMPLE_LINK,
+            add_link(encoder, oteli_interner_at(&encoder->profile->links, sample->link)));
     if (encoder->is_full || to->has_failed || encoder->row.has_failed ||
         !oteli_interner_add(&encoder->identities, to->bytes, to->used, &identity))
         return false;
@@ -347,7 +354,7 @@ uint8_t *oteli_otlp_profiles_encode(const otel_profile *profile,
 {
     struct encoder encoder = {.profile = profile, .origin = origin};
     encoder.known =
-        calloc(profile->mapping_count + profile->location_count + profile->stack_count + 1,
+        calloc(profile->mappings.count + profile->locations.count + profile->stacks.count + 1,
                sizeof *encoder.known);
     for (enum table table = MAPPINGS; table < TABLES; table++) {
         oteli_interner_init(&encoder.tables[table], INT32_MAX, UINT32_MAX, 0, 0); /* as int32 */
@@ -355,8 +362,9 @@ uint8_t *oteli_otlp_profiles_encode(const otel_profile *profile,
     }
     oteli_interner_init(&encoder.identities, INT32_MAX, UINT32_MAX, sizeof(struct sums), 0);
     bool is_made = encoder.known != NULL;
-    for (size_t i = 0; is_made && i < profile->sample_count; i++)
-        is_made = add_sample(&encoder, &profile->samples[i]);
+    for (uint32_t i = 0; is_made && i < profile->sample_count; i++)
+        is_made =
+            add_sample(&encoder, oteli_interner_at(&profile->samples, profile->first_sample + i));
     if (is_made)
         put_request(&encoder);
     is_made = is_made && !encoder.request.has_failed && !encoder.is_full;

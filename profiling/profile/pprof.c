@@ -165,17 +165,19 @@ static bool is_taken(const struct names *names, const char *key)
     return false;
 }
 
-static void put_pairs(struct encoder *encoder, const struct oteli_profile_range *set)
+static void put_pairs(struct encoder *encoder, uint32_t set)
 {
     const otel_profile *profile = encoder->profile;
-    for (uint32_t i = 0; i < set->count; i++) {
-        const struct oteli_profile_pair *pair = &profile->pairs[set->first + i];
-        const char *key = profile->strings[pair->key];
+    const struct oteli_profile_pair *pairs = oteli_interner_at(&profile->label_sets, set);
+    const uint32_t count = oteli_interner_elements(&profile->label_sets, set, sizeof *pairs);
+    for (uint32_t i = 0; i < count; i++) {
+        const char *key = oteli_profile_text(profile, pairs[i].key);
         if (strcmp(key, "http.route") == 0)
             key = encoder->names->route;
         else if (is_taken(encoder->names, key))
             continue;
-        put_label(encoder, key, LABEL_TEXT, string_of(encoder, profile->strings[pair->value]));
+        put_label(encoder, key, LABEL_TEXT,
+                  string_of(encoder, oteli_profile_text(profile, pairs[i].value)));
     }
 }
 
@@ -183,19 +185,21 @@ static void put_thread(struct encoder *encoder, const struct oteli_profile_threa
 {
     put_label(encoder, encoder->names->thread, LABEL_NUMBER, (uint64_t)thread->id);
     put_label(encoder, encoder->names->thread_name, LABEL_TEXT,
-              string_of(encoder, encoder->profile->strings[thread->name]));
+              string_of(encoder, oteli_profile_text(encoder->profile, thread->name)));
 }
 
 /* ---- tables ------------------------------------------------------------------------------- */
 
-static void put_locations_of(struct encoder *encoder, const struct oteli_profile_range *stack)
+static void put_stack(struct encoder *encoder, uint32_t stack)
 {
-    if (stack->count == 0)
+    const struct oteli_interner *stacks = &encoder->profile->stacks;
+    const uint32_t *locations = oteli_interner_at(stacks, stack);
+    const uint32_t count = oteli_interner_elements(stacks, stack, sizeof *locations);
+    if (count == 0)
         return;
     const size_t begun = oteli_protobuf_begin(&encoder->file, SAMPLE_LOCATIONS);
-    for (uint32_t i = 0; i < stack->count; i++)
-        oteli_protobuf_packed(&encoder->file,
-                              (uint64_t)encoder->profile->location_of_stack[stack->first + i] + 1);
+    for (uint32_t i = 0; i < count; i++)
+        oteli_protobuf_packed(&encoder->file, (uint64_t)locations[i] + 1);
     oteli_protobuf_end(&encoder->file, begun);
 }
 
@@ -210,15 +214,16 @@ static void put_values(struct encoder *encoder, const struct oteli_profile_sampl
 static void put_samples(struct encoder *encoder)
 {
     const otel_profile *profile = encoder->profile;
-    for (size_t i = 0; i < profile->sample_count; i++) {
-        const struct oteli_profile_sample *sample = &profile->samples[i];
+    for (uint32_t i = 0; i < profile->sample_count; i++) {
+        const struct oteli_profile_sample *sample =
+            oteli_interner_at(&profile->samples, profile->first_sample + i);
         const size_t begun = oteli_protobuf_begin(&encoder->file, PROFILE_SAMPLE);
-        put_locations_of(encoder, &profile->stacks[sample->stack]);
+        put_stack(encoder, sample->stack);
         put_values(encoder, sample);
         if (sample->link != 0)
-            put_link(encoder, &profile->links[sample->link]);
-        put_pairs(encoder, &profile->label_sets[sample->label_set]);
-        put_thread(encoder, &profile->threads[sample->thread]);
+            put_link(encoder, oteli_interner_at(&profile->links, sample->link));
+        put_pairs(encoder, sample->label_set);
+        put_thread(encoder, oteli_interner_at(&profile->threads, sample->thread));
         oteli_protobuf_end(&encoder->file, begun);
     }
 }
@@ -227,10 +232,12 @@ static void put_samples(struct encoder *encoder)
 static bool *find_named(struct encoder *encoder)
 {
     const otel_profile *profile = encoder->profile;
-    bool *is_named = calloc(profile->mapping_count + 1, sizeof *is_named);
+    bool *is_named = calloc(profile->mappings.count + 1, sizeof *is_named);
     encoder->file.has_failed |= is_named == NULL;
-    for (size_t i = 0; is_named != NULL && i < profile->location_count; i++)
-        is_named[profile->locations[i].mapping] |= profile->locations[i].name != 0;
+    for (uint32_t i = 0; is_named != NULL && i < profile->locations.count; i++) {
+        const struct oteli_profile_location *location = oteli_interner_at(&profile->locations, i);
+        is_named[location->mapping] |= location->name != 0;
+    }
     return is_named;
 }
 
@@ -240,19 +247,21 @@ static void put_mappings(struct encoder *encoder)
     bool *is_named = find_named(encoder);
     if (is_named == NULL)
         return;
-    for (size_t i = 1; i < encoder->profile->mapping_count; i++) {
-        const struct oteli_profile_mapping *mapping = &encoder->profile->mappings[i];
+    for (uint32_t i = 1; i < encoder->profile->mappings.count; i++) {
+        const struct oteli_profile_mapping *mapping =
+            oteli_interner_at(&encoder->profile->mappings, i);
         const size_t begun = oteli_protobuf_begin(file, PROFILE_MAPPING);
         oteli_protobuf_number(file, MAPPING_ID, i);
         oteli_protobuf_number(file, MAPPING_START, mapping->start);
         oteli_protobuf_number(file, MAPPING_LIMIT, mapping->limit);
         oteli_protobuf_number(file, MAPPING_OFFSET, mapping->file_offset);
-        oteli_protobuf_number(file, MAPPING_FILE,
-                              string_of(encoder, encoder->profile->strings[mapping->path]));
-        if (mapping->build_id_length != 0)
-            oteli_protobuf_number(
-                file, MAPPING_BUILD_ID,
-                string_of_bytes(encoder, mapping->build_id, mapping->build_id_length));
+        oteli_protobuf_number(
+            file, MAPPING_FILE,
+            string_of(encoder, oteli_profile_text(encoder->profile, mapping->path)));
+        if (mapping->identity.build_id_length != 0)
+            oteli_protobuf_number(file, MAPPING_BUILD_ID,
+                                  string_of_bytes(encoder, mapping->identity.build_id,
+                                                  mapping->identity.build_id_length));
         oteli_protobuf_number(file, MAPPING_HAS_FUNCTIONS, is_named[i]);
         oteli_protobuf_end(file, begun);
     }
@@ -262,10 +271,11 @@ static void put_mappings(struct encoder *encoder)
 static void put_locations(struct encoder *encoder)
 {
     struct oteli_protobuf_writer *file = &encoder->file;
-    for (size_t i = 0; i < encoder->profile->location_count; i++) {
-        const struct oteli_profile_location *location = &encoder->profile->locations[i];
+    for (uint32_t i = 0; i < encoder->profile->locations.count; i++) {
+        const struct oteli_profile_location *location =
+            oteli_interner_at(&encoder->profile->locations, i);
         const size_t begun = oteli_protobuf_begin(file, PROFILE_LOCATION);
-        oteli_protobuf_number(file, LOCATION_ID, i + 1);
+        oteli_protobuf_number(file, LOCATION_ID, (uint64_t)i + 1);
         oteli_protobuf_number(file, LOCATION_MAPPING, location->mapping);
         oteli_protobuf_number(file, LOCATION_ADDRESS, location->address);
         if (location->name != 0) {
@@ -282,13 +292,14 @@ static void put_functions(struct encoder *encoder)
 {
     const otel_profile *profile = encoder->profile;
     struct oteli_protobuf_writer *file = &encoder->file;
-    bool *is_there = calloc(profile->string_count + 1, sizeof *is_there);
+    bool *is_there = calloc(profile->strings.count + 1, sizeof *is_there);
     file->has_failed |= is_there == NULL;
-    for (size_t i = 0; is_there != NULL && i < profile->location_count; i++) {
-        const uint32_t id = profile->locations[i].name;
+    for (uint32_t i = 0; is_there != NULL && i < profile->locations.count; i++) {
+        const struct oteli_profile_location *location = oteli_interner_at(&profile->locations, i);
+        const uint32_t id = location->name;
         if (id == 0 || is_there[id])
             continue;
-        const uint32_t name = string_of(encoder, profile->strings[id]);
+        const uint32_t name = string_of(encoder, oteli_profile_text(profile, id));
         const size_t begun = oteli_protobuf_begin(file, PROFILE_FUNCTION);
         is_there[id] = true;
         oteli_protobuf_number(file, FUNCTION_ID, id);

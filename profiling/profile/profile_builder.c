@@ -33,6 +33,7 @@ enum {
     NAME_BYTES_MAX = 8 * 1024 * 1024,
     PATHS_MAX = 8 * 1024, /* of mappings, for which there is room when all else is full */
     PATH_BYTES_MAX = 4 * 1024 * 1024,
+    MAPPINGS_MAX = 16 * 1024,
     THREADS_MAX = 32 * 1024,
     LINKS_MAX = 64 * 1024,
     NAMES_NS = 100 * 1000 * 1000 /* of the processor's time, for names */
@@ -45,25 +46,12 @@ enum {
     SAMPLE_KEY = offsetof(struct oteli_profile_sample, count)
 };
 
-enum table { STRINGS, LOCATIONS, STACKS, LINKS, LABEL_SETS, THREADS, SAMPLES, TABLES };
-
-/* What finish makes besides. */
-struct made {
-    const char **strings;
-    struct oteli_profile_mapping *mappings;
-    struct oteli_profile_range *stacks;
-    struct oteli_profile_range *label_sets;
-};
-
 struct interval {
-    struct oteli_interner tables[TABLES];
+    otel_profile profile;
     uint32_t span_links; /* of the samples' own spans */
     uint32_t root_links; /* of local roots, instead of those */
-    uint64_t links_over;
     uint64_t samples;
     bool is_open; /* its tables have what each begins with */
-    struct made made;
-    otel_profile profile;
 };
 
 struct oteli_profile_builder {
@@ -80,51 +68,51 @@ struct oteli_profile_builder {
 /* Without memory, and without a profile. */
 static void clear(struct interval *interval)
 {
-    free(interval->made.strings);
-    free(interval->made.mappings);
-    free(interval->made.stacks);
-    free(interval->made.label_sets);
-    interval->made = (struct made){0};
-    for (size_t i = 0; i < TABLES; i++)
-        oteli_interner_fini(&interval->tables[i]);
+    otel_profile *profile = &interval->profile;
+    struct oteli_interner *const tables[] = {
+        &profile->strings, &profile->mappings,   &profile->locations, &profile->stacks,
+        &profile->links,   &profile->label_sets, &profile->threads,   &profile->samples};
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++)
+        oteli_interner_fini(tables[i]);
     interval->is_open = false;
 }
 
 /* Tables for what comes, with the empty rows that index 0 means. */
 static bool open_interval(struct interval *interval)
 {
-    static const struct oteli_profile_link none;
+    static const struct oteli_profile_link no_link;
+    static const struct oteli_profile_mapping no_mapping;
+    otel_profile *profile = &interval->profile;
     uint32_t index;
     clear(interval);
-    interval->tables[STRINGS].most_rows = STRINGS_MAX;
-    interval->tables[STRINGS].most_bytes = STRING_BYTES_MAX;
+    profile->strings.most_rows = STRINGS_MAX;
+    profile->strings.most_bytes = STRING_BYTES_MAX;
     interval->span_links = interval->root_links = 0;
-    interval->links_over = 0;
+    profile->links_over = 0;
     interval->samples = 0;
-    interval->is_open = oteli_interner_add(&interval->tables[STRINGS], "", 1, &index) &&
-                        oteli_interner_add(&interval->tables[LINKS], &none, LINK_KEY, &index) &&
-                        oteli_interner_add(&interval->tables[LABEL_SETS], "", 0, &index);
+    interval->is_open =
+        oteli_interner_add(&profile->strings, "", 1, &index) &&
+        oteli_interner_add(&profile->mappings, &no_mapping, sizeof no_mapping, &index) &&
+        oteli_interner_add(&profile->links, &no_link, LINK_KEY, &index) &&
+        oteli_interner_add(&profile->label_sets, "", 0, &index);
     return interval->is_open;
 }
 
-static void init_tables(struct oteli_interner *tables)
+static void init_tables(otel_profile *profile)
 {
-    const uint32_t seed = (uint32_t)(oteli_monotonic_ns() ^ (uintptr_t)tables >> 4);
-    const uint32_t location = sizeof(struct oteli_profile_location);
-    const uint32_t link = sizeof(struct oteli_profile_link);
-    const uint32_t thread = sizeof(struct oteli_profile_thread);
-    const uint32_t sample = sizeof(struct oteli_profile_sample);
-    oteli_interner_init(&tables[STRINGS], STRINGS_MAX, STRING_BYTES_MAX, 0, seed);
-    oteli_interner_init(&tables[LOCATIONS], LOCATIONS_MAX, LOCATIONS_MAX * location,
-                        location - LOCATION_KEY, seed);
-    oteli_interner_init(&tables[STACKS], STACKS_MAX, STACK_BYTES_MAX, 0, seed);
-    oteli_interner_init(&tables[LINKS], 2 * LINKS_MAX + 1, (2 * LINKS_MAX + 1) * link,
-                        link - LINK_KEY, seed);
-    oteli_interner_init(&tables[LABEL_SETS], LABEL_SETS_MAX, LABEL_SET_BYTES_MAX, 0, seed);
-    oteli_interner_init(&tables[THREADS], THREADS_MAX, THREADS_MAX * thread, thread - THREAD_KEY,
-                        seed);
-    oteli_interner_init(&tables[SAMPLES], SAMPLES_MAX, SAMPLES_MAX * sample, sample - SAMPLE_KEY,
-                        seed);
+    const uint32_t seed = (uint32_t)(oteli_monotonic_ns() ^ (uintptr_t)profile >> 4);
+    oteli_interner_init(&profile->strings, STRINGS_MAX, STRING_BYTES_MAX, 0, seed);
+    oteli_interner_init(&profile->mappings, MAPPINGS_MAX, UINT32_MAX, 0, seed);
+    oteli_interner_init(&profile->locations, LOCATIONS_MAX, UINT32_MAX,
+                        sizeof(struct oteli_profile_location) - LOCATION_KEY, seed);
+    oteli_interner_init(&profile->stacks, STACKS_MAX, STACK_BYTES_MAX, 0, seed);
+    oteli_interner_init(&profile->links, 2 * LINKS_MAX + 1, UINT32_MAX,
+                        sizeof(struct oteli_profile_link) - LINK_KEY, seed);
+    oteli_interner_init(&profile->label_sets, LABEL_SETS_MAX, LABEL_SET_BYTES_MAX, 0, seed);
+    oteli_interner_init(&profile->threads, THREADS_MAX, UINT32_MAX,
+                        sizeof(struct oteli_profile_thread) - THREAD_KEY, seed);
+    oteli_interner_init(&profile->samples, SAMPLES_MAX, UINT32_MAX,
+                        sizeof(struct oteli_profile_sample) - SAMPLE_KEY, seed);
 }
 
 struct oteli_profile_builder *oteli_profile_builder_new(uint64_t period_ns, uint32_t max_links)
@@ -137,7 +125,7 @@ struct oteli_profile_builder *oteli_profile_builder_new(uint64_t period_ns, uint
     builder->start_ns = oteli_monotonic_ns();
     builder->now = &builder->intervals[0];
     for (size_t i = 0; i < 2; i++)
-        init_tables(builder->intervals[i].tables);
+        init_tables(&builder->intervals[i].profile);
     builder->mappings = oteli_mappings_new();
     if (builder->mappings != NULL && open_interval(builder->now))
         return builder;
@@ -169,7 +157,7 @@ static bool add_location(struct oteli_profile_builder *builder,
     location.mapping = oteli_mappings_find(builder->mappings, location.address, is_code);
     *is_code = *is_code || frame == 0;
     return !*is_code ||
-           oteli_interner_add(&builder->now->tables[LOCATIONS], &location, LOCATION_KEY, index);
+           oteli_interner_add(&builder->now->profile.locations, &location, LOCATION_KEY, index);
 }
 
 /* A frame in no code, and what is behind it, is what a walk finds that lost its way: functions
@@ -186,7 +174,7 @@ static bool add_stack(struct oteli_profile_builder *builder, const struct oteli_
         if (!is_code)
             break;
     }
-    return oteli_interner_add(&builder->now->tables[STACKS], locations, count * sizeof locations[0],
+    return oteli_interner_add(&builder->now->profile.stacks, locations, count * sizeof locations[0],
                               index);
 }
 
@@ -195,7 +183,7 @@ static bool add_stack(struct oteli_profile_builder *builder, const struct oteli_
 static bool add_link(struct oteli_profile_builder *builder, const struct oteli_profile_link *link,
                      uint32_t *of_kind, uint32_t *index)
 {
-    struct oteli_interner *links = &builder->now->tables[LINKS];
+    struct oteli_interner *links = &builder->now->profile.links;
     if (!oteli_interner_find(links, link, LINK_KEY, index)) {
         *index = 0;
         if (*of_kind >= builder->max_links)
@@ -224,7 +212,7 @@ static bool find_link(struct oteli_profile_builder *builder, const struct oteli_
         return false;
     if (*index != 0)
         return true;
-    builder->now->links_over++;
+    builder->now->profile.links_over++;
     if (oteli_is_no_id(link.root_id))
         return true;
     memcpy(link.span_id, link.root_id, sizeof link.span_id);
@@ -246,7 +234,7 @@ static size_t read_name(pid_t thread, char *name, int size)
 
 static bool add_thread(struct oteli_profile_builder *builder, pid_t id, uint32_t *index)
 {
-    struct oteli_interner *threads = &builder->now->tables[THREADS];
+    struct oteli_interner *threads = &builder->now->profile.threads;
     const uint32_t before = threads->count;
     char name[64];
     if (!oteli_interner_add(threads, &id, THREAD_KEY, index))
@@ -255,22 +243,22 @@ static bool add_thread(struct oteli_profile_builder *builder, pid_t id, uint32_t
         return true;
     struct oteli_profile_thread *thread = oteli_interner_at(threads, *index);
     const size_t length = read_name(id, name, sizeof name);
-    return oteli_profile_string(&builder->now->tables[STRINGS], name, length, &thread->name);
+    return oteli_profile_string(&builder->now->profile.strings, name, length, &thread->name);
 }
 
 static bool add_rows(struct oteli_profile_builder *builder, const struct oteli_resolved *resolved)
 {
     struct oteli_profile_sample key = {0};
-    struct oteli_interner *tables = builder->now->tables;
+    otel_profile *profile = &builder->now->profile;
     uint32_t index;
     if (!add_stack(builder, resolved, &key.stack) ||
-        !oteli_profile_label_set(&tables[STRINGS], &tables[LABEL_SETS], resolved->labels,
+        !oteli_profile_label_set(&profile->strings, &profile->label_sets, resolved->labels,
                                  resolved->label_count, &key.label_set) ||
         !add_thread(builder, resolved->sample->thread, &key.thread) ||
         !find_link(builder, resolved, &key.link) ||
-        !oteli_interner_add(&tables[SAMPLES], &key, SAMPLE_KEY, &index))
+        !oteli_interner_add(&profile->samples, &key, SAMPLE_KEY, &index))
         return false;
-    struct oteli_profile_sample *sample = oteli_interner_at(&tables[SAMPLES], index);
+    struct oteli_profile_sample *sample = oteli_interner_at(&profile->samples, index);
     sample->count++;
     sample->cpu_ns += resolved->sample->periods * builder->period_ns;
     return true;
@@ -297,16 +285,16 @@ uint64_t oteli_profile_builder_samples(const struct oteli_profile_builder *build
 static void take_name(void *state, const struct oteli_elf_place *place, const char *name,
                       size_t length)
 {
-    struct oteli_interner *tables = state;
-    struct oteli_profile_location *location = oteli_interner_at(&tables[LOCATIONS], place->index);
-    if (!oteli_profile_string(&tables[STRINGS], name, length, &location->name))
+    otel_profile *profile = state;
+    struct oteli_profile_location *location = oteli_interner_at(&profile->locations, place->index);
+    if (!oteli_profile_string(&profile->strings, name, length, &location->name))
         location->name = 0;
 }
 
 void oteli_profile_builder_name(struct oteli_profile_builder *builder, uint64_t deadline_ns)
 {
-    struct oteli_interner *tables = builder->now->tables;
-    const struct oteli_interner *locations = &tables[LOCATIONS];
+    otel_profile *profile = &builder->now->profile;
+    const struct oteli_interner *locations = &profile->locations;
     struct oteli_elf_place *places = malloc((locations->count + 1) * sizeof *places);
     if (places != NULL && builder->now->is_open) {
         size_t count = 0;
@@ -321,129 +309,53 @@ void oteli_profile_builder_name(struct oteli_profile_builder *builder, uint64_t 
                                                        .index = i,
                                                        .mapping = location->mapping};
         }
-        tables[STRINGS].most_rows = STRINGS_MAX + NAMES_MAX;
-        tables[STRINGS].most_bytes = STRING_BYTES_MAX + NAME_BYTES_MAX;
+        profile->strings.most_rows = STRINGS_MAX + NAMES_MAX;
+        profile->strings.most_bytes = STRING_BYTES_MAX + NAME_BYTES_MAX;
         oteli_symbolizer_find(builder->mappings, places, count, NAMES_NS, deadline_ns, take_name,
-                              tables);
+                              profile);
     }
     free(places);
 }
 
 /* ---- the profile -------------------------------------------------------------------------- */
 
-/* Where the elements of each row stand among those of all rows. NULL: no memory. */
-static struct oteli_profile_range *make_ranges(const struct oteli_interner *table, uint32_t size)
-{
-    struct oteli_profile_range *ranges = malloc((table->count + 1) * sizeof *ranges);
-    for (uint32_t i = 0; ranges != NULL && i < table->count; i++)
-        ranges[i] = (struct oteli_profile_range){.first = table->rows[i].offset / size,
-                                                 .count = table->rows[i].length / size};
-    return ranges;
-}
-
-static bool make_rows(struct interval *interval)
-{
-    struct made *made = &interval->made;
-    made->stacks = make_ranges(&interval->tables[STACKS], sizeof(uint32_t));
-    made->label_sets =
-        make_ranges(&interval->tables[LABEL_SETS], sizeof(struct oteli_profile_pair));
-    return made->stacks != NULL && made->label_sets != NULL;
-}
-
-static bool make_strings(struct interval *interval)
-{
-    const struct oteli_interner *strings = &interval->tables[STRINGS];
-    struct made *made = &interval->made;
-    made->strings = malloc(strings->count * sizeof *made->strings);
-    if (made->strings == NULL)
-        return false;
-    for (uint32_t i = 0; i < strings->count; i++)
-        made->strings[i] = oteli_interner_at(strings, i);
-    return true;
-}
-
-static bool make_mapping(struct oteli_profile_builder *builder,
-                         struct oteli_profile_mapping *mapping, uint32_t number)
+/* The row of a mapping, by its number among those that are known. */
+static bool add_mapping(struct oteli_profile_builder *builder, uint32_t number, uint32_t *index)
 {
     const struct oteli_known_mapping *known = oteli_mappings_at(builder->mappings, number);
-    const struct oteli_elf_identity *identity = &known->identity;
-    struct oteli_interner *strings = &builder->now->tables[STRINGS];
-    mapping->start = known->start;
-    mapping->limit = known->limit;
-    mapping->file_offset = known->file_offset;
-    mapping->build_id_length = identity->build_id_length;
-    memcpy(mapping->build_id, identity->build_id, sizeof mapping->build_id);
-    mapping->has_htlhash = identity->has_htlhash;
-    memcpy(mapping->htlhash, identity->htlhash, sizeof mapping->htlhash);
-    return oteli_profile_string(strings, known->path, strlen(known->path), &mapping->path);
+    otel_profile *profile = &builder->now->profile;
+    struct oteli_profile_mapping mapping;
+    memset(&mapping, 0, sizeof mapping); /* the bytes between its members count for equality */
+    mapping.start = known->start;
+    mapping.limit = known->limit;
+    mapping.file_offset = known->file_offset;
+    memcpy(&mapping.identity, &known->identity, sizeof mapping.identity);
+    return oteli_profile_string(&profile->strings, known->path, strlen(known->path),
+                                &mapping.path) &&
+           oteli_interner_add(&profile->mappings, &mapping, sizeof mapping, index);
 }
 
 /* Mappings in the order in which locations come to them, the program before all others; locations
- * have their indices then. `index_of` has room for the highest number. */
-static bool order_mappings(struct oteli_profile_builder *builder, uint32_t *index_of)
-{
-    const struct oteli_interner *locations = &builder->now->tables[LOCATIONS];
-    struct oteli_profile_mapping *mappings = builder->now->made.mappings;
-    uint32_t count = 1;
-    for (int is_program = 1; is_program >= 0; is_program--)
-        for (uint32_t i = 0; i < locations->count; i++) {
-            const struct oteli_profile_location *location = oteli_interner_at(locations, i);
-            const uint32_t number = location->mapping;
-            if (number == 0 || index_of[number] != 0 ||
-                oteli_mappings_at(builder->mappings, number)->is_program != is_program)
-                continue;
-            if (!make_mapping(builder, &mappings[count], number))
-                return false;
-            index_of[number] = count++;
-        }
-    for (uint32_t i = 0; i < locations->count; i++) {
-        struct oteli_profile_location *location = oteli_interner_at(locations, i);
-        location->mapping = index_of[location->mapping];
-    }
-    builder->now->profile.mapping_count = count;
-    return true;
-}
-
+ * have their indices then. */
 static bool make_mappings(struct oteli_profile_builder *builder)
 {
-    builder->now->tables[STRINGS].most_rows = STRINGS_MAX + NAMES_MAX + PATHS_MAX;
-    builder->now->tables[STRINGS].most_bytes = STRING_BYTES_MAX + NAME_BYTES_MAX + PATH_BYTES_MAX;
-    const struct oteli_interner *locations = &builder->now->tables[LOCATIONS];
-    uint32_t highest = 0;
-    for (uint32_t i = 0; i < locations->count; i++) {
-        const struct oteli_profile_location *location = oteli_interner_at(locations, i);
-        highest = location->mapping > highest ? location->mapping : highest;
-    }
-    uint32_t *index_of = calloc((size_t)highest + 1, sizeof *index_of);
-    builder->now->made.mappings = calloc((size_t)highest + 1, sizeof *builder->now->made.mappings);
-    const bool is_made = index_of != NULL && builder->now->made.mappings != NULL &&
-                         order_mappings(builder, index_of);
-    free(index_of);
-    return is_made;
-}
-
-static void describe(struct interval *interval)
-{
-    const struct oteli_interner *tables = interval->tables;
-    otel_profile *profile = &interval->profile;
-    profile->strings = interval->made.strings;
-    profile->string_count = tables[STRINGS].count;
-    profile->mappings = interval->made.mappings;
-    profile->locations = (const void *)tables[LOCATIONS].bytes;
-    profile->location_count = tables[LOCATIONS].count;
-    profile->location_of_stack = (const void *)tables[STACKS].bytes;
-    profile->stacks = interval->made.stacks;
-    profile->stack_count = tables[STACKS].count;
-    profile->links = (const void *)tables[LINKS].bytes;
-    profile->link_count = tables[LINKS].count;
-    profile->pairs = (const void *)tables[LABEL_SETS].bytes;
-    profile->label_sets = interval->made.label_sets;
-    profile->label_set_count = tables[LABEL_SETS].count;
-    profile->threads = (const void *)tables[THREADS].bytes;
-    profile->thread_count = tables[THREADS].count;
-    profile->samples = (const void *)tables[SAMPLES].bytes;
-    profile->sample_count = tables[SAMPLES].count;
-    profile->links_over = interval->links_over;
+    otel_profile *profile = &builder->now->profile;
+    uint32_t index;
+    profile->strings.most_rows = STRINGS_MAX + NAMES_MAX + PATHS_MAX;
+    profile->strings.most_bytes = STRING_BYTES_MAX + NAME_BYTES_MAX + PATH_BYTES_MAX;
+    for (int is_program = 1; is_program >= 0; is_program--)
+        for (uint32_t i = 0; i < profile->locations.count; i++) {
+            struct oteli_profile_location *location = oteli_interner_at(&profile->locations, i);
+            const uint32_t number = location->mapping;
+            if (number == 0 ||
+                (is_program && !oteli_mappings_at(builder->mappings, number)->is_program))
+                continue;
+            if (!add_mapping(builder, number, &index))
+                return false;
+            if (!is_program)
+                location->mapping = index;
+        }
+    return true;
 }
 
 const otel_profile *oteli_profile_builder_finish(struct oteli_profile_builder *builder)
@@ -452,12 +364,11 @@ const otel_profile *oteli_profile_builder_finish(struct oteli_profile_builder *b
     struct interval *interval = builder->now;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
-    bool is_made = interval->is_open || open_interval(interval);
-    is_made = is_made && make_mappings(builder) && make_rows(interval) && make_strings(interval);
+    const bool is_made = (interval->is_open || open_interval(interval)) && make_mappings(builder);
     interval->profile.period_ns = builder->period_ns;
     interval->profile.duration_ns = now_ns - builder->start_ns;
     interval->profile.start_unix_ns = oteli_timespec_ns(now) - interval->profile.duration_ns;
-    describe(interval);
+    interval->profile.sample_count = interval->profile.samples.count;
     interval->is_open = false;
     builder->start_ns = now_ns;
     builder->now = interval == builder->intervals ? interval + 1 : builder->intervals;

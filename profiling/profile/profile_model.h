@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profiling/profile/profile_model.h - the profile of one interval, as exporters get it: tables that
- * refer to each other by index. Index 0 of strings, mappings, links and label sets is the empty
- * one.
+ * refer to each other by index (oteli_interner_at has the row). Index 0 of strings, mappings, links
+ * and label sets is the empty one.
  *
  *     samples ─▶ stacks ─▶ locations ─▶ mappings
  *        ├────▶ links (trace, span)
@@ -14,6 +14,9 @@
 #ifndef OTELI_PROFILE_MODEL_H
 #define OTELI_PROFILE_MODEL_H
 
+#include "profiling/base/interner.h"
+#include "profiling/symbols/elf_image.h"
+
 #include <otel/profiler.h>
 #include <sys/types.h>
 
@@ -21,24 +24,14 @@ struct oteli_profile_mapping {
     uint64_t start; /* addresses in memory */
     uint64_t limit;
     uint64_t file_offset;
-    uint32_t path;           /* string */
-    uint8_t build_id_length; /* 0: it has no GNU build id */
-    uint8_t build_id[20];
-    bool has_htlhash;
-    uint8_t
-        htlhash[16]; /* where there is no build id: SHA-256 of the first and the last 4,096 bytes
-                            and the length (64 bits, big-endian), cut to 16 bytes */
+    uint32_t path; /* string */
+    struct oteli_elf_identity identity;
 };
 
 struct oteli_profile_location {
     uint32_t mapping; /* 0: in none that is known */
     uint64_t address; /* in memory: of the leaf as it was; of a return address one less */
     uint32_t name;    /* of the function as its symbol has it, string; 0: not known */
-};
-
-struct oteli_profile_range {
-    uint32_t first;
-    uint32_t count;
 };
 
 struct oteli_profile_link {
@@ -78,26 +71,23 @@ struct otel_profile {
     uint64_t duration_ns;
     uint64_t period_ns; /* of processor time between two samples */
 
-    const char *const *strings;
-    size_t string_count;
-    const struct oteli_profile_mapping *mappings;
-    size_t mapping_count;
-    const struct oteli_profile_location *locations;
-    size_t location_count;
-    const uint32_t *location_of_stack;
-    const struct oteli_profile_range *stacks; /* in location_of_stack, leaf first */
-    size_t stack_count;
-    const struct oteli_profile_link *links;
-    size_t link_count;
-    const struct oteli_profile_pair *pairs;
-    const struct oteli_profile_range *label_sets; /* in pairs, sorted by key */
-    size_t label_set_count;
-    const struct oteli_profile_thread *threads;
-    size_t thread_count;
-    const struct oteli_profile_sample *samples;
-    size_t sample_count;
+    struct oteli_interner strings; /* each with its NUL */
+    struct oteli_interner mappings;
+    struct oteli_interner locations;
+    struct oteli_interner stacks; /* a row: uint32_t for each location, leaf first */
+    struct oteli_interner links;
+    struct oteli_interner label_sets; /* a row: a struct oteli_profile_pair for each key, by key */
+    struct oteli_interner threads;
+    struct oteli_interner samples;
+    uint32_t first_sample; /* of those that are to be exported */
+    uint32_t sample_count;
     uint64_t links_over;                       /* samples whose own span did not fit */
     struct oteli_profile_exporting *exporting; /* NULL: not by a profiler */
 };
+
+static inline const char *oteli_profile_text(const otel_profile *profile, uint32_t string)
+{
+    return oteli_interner_at(&profile->strings, string);
+}
 
 #endif

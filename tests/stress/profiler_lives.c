@@ -41,16 +41,19 @@ static otel_status take_profile(void *state, const otel_profile *profile, int64_
     (void)state;
     (void)timeout_ms;
     uint32_t count = oteli_load_relaxed_32(&threads_seen);
-    for (size_t i = 0; i < profile->thread_count; i++) {
+    for (uint32_t i = 0; i < profile->threads.count; i++) {
+        const struct oteli_profile_thread *thread = oteli_interner_at(&profile->threads, i);
         uint32_t at = 0;
-        while (at < count && seen[at] != profile->threads[i].id)
+        while (at < count && seen[at] != thread->id)
             at++;
         if (at == count && count < MOST)
-            seen[count++] = profile->threads[i].id;
+            seen[count++] = thread->id;
     }
     oteli_store_release_32(&threads_seen, count);
-    for (size_t i = 0; i < profile->sample_count; i++)
-        oteli_add_full_64(&exported, profile->samples[i].count);
+    for (uint32_t i = 0; i < profile->sample_count; i++) {
+        const struct oteli_profile_sample *sample = oteli_interner_at(&profile->samples, i);
+        oteli_add_full_64(&exported, sample->count);
+    }
     return OTEL_OK;
 }
 

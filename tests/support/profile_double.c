@@ -7,93 +7,92 @@
 
 #define SECOND UINT64_C(1000000000)
 
-static void check_room(size_t count)
+/* A table whose rows are those of an array. */
+static struct oteli_interner table_of(void *array, size_t row, struct oteli_interner_row *rows,
+                                      uint32_t count)
 {
-    assert(count < PROFILE_DOUBLE_MOST);
-    (void)count;
+    for (size_t i = 0; i < PROFILE_DOUBLE_MOST; i++)
+        rows[i] =
+            (struct oteli_interner_row){.offset = (uint32_t)(i * row), .length = (uint32_t)row};
+    return (struct oteli_interner){.bytes = array, .rows = rows, .count = count};
+}
+
+/* The next row of a table, which has so many bytes. */
+static uint32_t next_row(struct oteli_interner *table, size_t length)
+{
+    assert(table->count < PROFILE_DOUBLE_MOST && length <= table->rows[table->count].length);
+    table->rows[table->count].length = (uint32_t)length;
+    return table->count++;
 }
 
 void profile_double_begin(struct profile_double *made)
 {
     memset(made, 0, sizeof *made);
+    struct oteli_interner_row(*rows)[PROFILE_DOUBLE_MOST] = made->rows;
     made->profile = (otel_profile){
         .start_unix_ns = 1800000000 * SECOND,
         .duration_ns = 10 * SECOND,
         .period_ns = PROFILE_DOUBLE_PERIOD_NS,
-        .strings = made->strings,
-        .string_count = 1,
-        .mappings = made->mappings,
-        .mapping_count = 1,
-        .locations = made->locations,
-        .location_of_stack = made->location_of_stack,
-        .stacks = made->stacks,
-        .links = made->links,
-        .link_count = 1,
-        .pairs = made->pairs,
-        .label_sets = made->label_sets,
-        .label_set_count = 1,
-        .threads = made->threads,
-        .thread_count = 1,
-        .samples = made->samples,
+        .strings = table_of(made->strings, sizeof made->strings[0], rows[0], 0),
+        .mappings = table_of(made->mappings, sizeof made->mappings[0], rows[1], 1),
+        .locations = table_of(made->locations, sizeof made->locations[0], rows[2], 0),
+        .stacks = table_of(made->stacks, sizeof made->stacks[0], rows[3], 0),
+        .links = table_of(made->links, sizeof made->links[0], rows[4], 1),
+        .label_sets = table_of(made->label_sets, sizeof made->label_sets[0], rows[5], 0),
+        .threads = table_of(made->threads, sizeof made->threads[0], rows[6], 1),
+        .samples = table_of(made->samples, sizeof made->samples[0], rows[7], 0),
     };
-    made->strings[0] = "";
+    (void)profile_double_text(made, "");
+    (void)profile_double_labels(made, NULL, 0);
     made->threads[0].id = 4711;
 }
 
 uint32_t profile_double_text(struct profile_double *made, const char *text)
 {
-    for (uint32_t i = 0; i < made->profile.string_count; i++) {
+    for (uint32_t i = 0; i < made->profile.strings.count; i++) {
         if (strcmp(made->strings[i], text) == 0)
             return i;
     }
-    check_room(made->profile.string_count);
-    made->strings[made->profile.string_count] = text;
-    return (uint32_t)made->profile.string_count++;
+    const uint32_t index = next_row(&made->profile.strings, strlen(text) + 1);
+    memcpy(made->strings[index], text, strlen(text) + 1);
+    return index;
 }
 
 uint32_t profile_double_stack(struct profile_double *made, const uint32_t *locations,
                               uint32_t count)
 {
-    uint32_t first = 0;
-    check_room(made->profile.stack_count);
-    for (size_t i = 0; i < made->profile.stack_count; i++)
-        first = made->stacks[i].first + made->stacks[i].count;
+    const uint32_t index = next_row(&made->profile.stacks, count * sizeof *locations);
     for (uint32_t i = 0; i < count; i++)
-        made->location_of_stack[first + i] = locations[i];
-    made->stacks[made->profile.stack_count] = (struct oteli_profile_range){first, count};
-    return (uint32_t)made->profile.stack_count++;
+        made->stacks[index][i] = locations[i];
+    return index;
 }
 
 uint32_t profile_double_link(struct profile_double *made, uint8_t trace, uint8_t span, uint8_t root)
 {
-    check_room(made->profile.link_count);
-    struct oteli_profile_link *link = &made->links[made->profile.link_count];
+    const uint32_t index = next_row(&made->profile.links, sizeof made->links[0]);
+    struct oteli_profile_link *link = &made->links[index];
     memset(link->trace_id, trace, sizeof link->trace_id);
     memset(link->span_id, span, sizeof link->span_id);
     memset(link->root_id, root, sizeof link->root_id);
-    return (uint32_t)made->profile.link_count++;
+    return index;
 }
 
 uint32_t profile_double_labels(struct profile_double *made, const char *const *texts,
                                uint32_t count)
 {
-    uint32_t first = 0;
-    check_room(made->profile.label_set_count);
-    for (size_t i = 0; i < made->profile.label_set_count; i++)
-        first = made->label_sets[i].first + made->label_sets[i].count;
-    check_room(first + count);
+    const uint32_t index =
+        next_row(&made->profile.label_sets, count * sizeof made->label_sets[0][0]);
     for (uint32_t i = 0; i < count; i++)
-        made->pairs[first + i] = (struct oteli_profile_pair){
+        made->label_sets[index][i] = (struct oteli_profile_pair){
             profile_double_text(made, texts[2 * i]), profile_double_text(made, texts[2 * i + 1])};
-    made->label_sets[made->profile.label_set_count] = (struct oteli_profile_range){first, count};
-    return (uint32_t)made->profile.label_set_count++;
+    return index;
 }
 
 void profile_double_sample(struct profile_double *made, struct oteli_profile_sample sample)
 {
-    check_room(made->profile.sample_count);
     sample.cpu_ns = sample.count * PROFILE_DOUBLE_PERIOD_NS;
-    made->samples[made->profile.sample_count++] = sample;
+    made->samples[next_row(&made->profile.samples, sizeof sample)] = sample;
+    made->profile.sample_count = made->profile.samples.count;
 }
 
 static void add_mappings(struct profile_double *made)
@@ -103,17 +102,17 @@ static void add_mappings(struct profile_double *made)
                                        .limit = 0x500000,
                                        .file_offset = 0x1000,
                                        .path = profile_double_text(made, "/usr/bin/shop"),
-                                       .build_id_length = 20};
-    memset(made->mappings[1].build_id, 0xb1, 20);
+                                       .identity.build_id_length = 20};
+    memset(made->mappings[1].identity.build_id, 0xb1, 20);
     made->mappings[2] =
         (struct oteli_profile_mapping){.start = 0x7f0000000000,
                                        .limit = 0x7f0000200000,
                                        .path = profile_double_text(made, "/lib/libfast.so"),
-                                       .has_htlhash = true};
-    memset(made->mappings[2].htlhash, 0xa5, 16);
+                                       .identity.has_htlhash = true};
+    memset(made->mappings[2].identity.htlhash, 0xa5, 16);
     made->mappings[3] = (struct oteli_profile_mapping){
         .start = 0x600000, .limit = 0x601000, .path = profile_double_text(made, "//anon")};
-    made->profile.mapping_count = 4;
+    made->profile.mappings.count = 4;
 }
 
 void profile_double_init(struct profile_double *made)
@@ -130,10 +129,10 @@ void profile_double_init(struct profile_double *made)
     memcpy(made->locations, locations, sizeof locations);
     made->locations[0].name = profile_double_text(made, "main");
     made->locations[1].name = made->locations[2].name = profile_double_text(made, "sort");
-    made->profile.location_count = sizeof locations / sizeof *locations;
+    made->profile.locations.count = sizeof locations / sizeof *locations;
     made->threads[0].name = profile_double_text(made, "worker");
     made->threads[1].id = 4712;
-    made->profile.thread_count = 2;
+    made->profile.threads.count = 2;
     const uint32_t in_find = profile_double_stack(made, (const uint32_t[]){2, 1, 0}, 3);
     const uint32_t in_sell = profile_double_stack(made, (const uint32_t[]){1, 0}, 2);
     const uint32_t in_code = profile_double_stack(made, (const uint32_t[]){3, 4, 0}, 3);

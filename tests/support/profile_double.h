@@ -15,20 +15,19 @@
 enum { PROFILE_DOUBLE_MOST = 64, PROFILE_DOUBLE_PERIOD_NS = 10000000 };
 
 struct profile_double {
-    otel_profile profile; /* its tables are those below, its counts say how much of them */
-    const char *strings[PROFILE_DOUBLE_MOST];
+    otel_profile profile; /* its tables are those below, their counts say how much of them */
+    char strings[PROFILE_DOUBLE_MOST][4096];
     struct oteli_profile_mapping mappings[PROFILE_DOUBLE_MOST];
     struct oteli_profile_location locations[PROFILE_DOUBLE_MOST];
-    uint32_t location_of_stack[4 * PROFILE_DOUBLE_MOST];
-    struct oteli_profile_range stacks[PROFILE_DOUBLE_MOST];
+    uint32_t stacks[PROFILE_DOUBLE_MOST][8];
     struct oteli_profile_link links[PROFILE_DOUBLE_MOST];
-    struct oteli_profile_pair pairs[PROFILE_DOUBLE_MOST];
-    struct oteli_profile_range label_sets[PROFILE_DOUBLE_MOST];
+    struct oteli_profile_pair label_sets[PROFILE_DOUBLE_MOST][4];
     struct oteli_profile_thread threads[PROFILE_DOUBLE_MOST];
     struct oteli_profile_sample samples[PROFILE_DOUBLE_MOST];
+    struct oteli_interner_row rows[8][PROFILE_DOUBLE_MOST];
 };
 
-/* One without samples: tables with their empty first rows, and a thread. */
+/* One without samples: its tables with their empty first rows, and a thread. */
 void profile_double_begin(struct profile_double *made);
 
 /* Two threads of a shop that look for things and sell them, in five samples. */

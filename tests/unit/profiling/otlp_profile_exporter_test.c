@@ -174,7 +174,7 @@ static uint64_t samples_within(size_t limit, size_t index)
 static size_t length_of_shop(size_t rows)
 {
     receive(NULL, 0);
-    made.profile.sample_count = rows;
+    made.profile.sample_count = (uint32_t)rows;
     assert_int_equal(send(), OTEL_OK);
     made.profile.sample_count = SHOP_ROWS;
     const size_t length = http_sink_request(sink, 0)->body_length;
@@ -483,7 +483,7 @@ TEST(a_receiver_that_takes_nothing_is_left_alone_soon)
         profile_double_sample(
             &made, (struct oteli_profile_sample){.stack = stack, .thread = i, .count = 1});
     }
-    made.profile.thread_count = 40;
+    made.profile.threads.count = 40;
     receive(NULL, 0);
     http_sink_limit(sink, 1);
 

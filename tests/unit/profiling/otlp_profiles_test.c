@@ -194,30 +194,32 @@ TEST(what_is_known_of_the_thread_goes_before_labels_that_say_the_same)
 
 /* --- Any profile --- */
 
-/* As the builder of profiles makes texts: valid UTF-8. */
+/* As the builder of profiles makes texts: valid UTF-8, and not long. */
 static const char *good_text(struct dice *dice)
 {
     const char *rolled = dice_text(dice);
-    return oteli_utf8_is_valid(rolled, strlen(rolled)) ? rolled : "mended";
+    const size_t length = strlen(rolled);
+    return length < sizeof made.strings[0] && oteli_utf8_is_valid(rolled, length) ? rolled
+                                                                                  : "mended";
 }
 
 static void roll_tables(struct dice *dice)
 {
     static const char *const keys[] = {"http.route", "key", "thread.id", "thread.name"};
     for (size_t i = 1; i < 6; i++) {
-        made.mappings[i] =
-            (struct oteli_profile_mapping){.start = 0x1000 * dice_below(dice, 4),
-                                           .limit = 0x10000,
-                                           .path = profile_double_text(&made, good_text(dice)),
-                                           .build_id_length = (uint8_t)dice_below(dice, 21),
-                                           .has_htlhash = dice_one_in(dice, 2)};
+        made.mappings[i] = (struct oteli_profile_mapping){
+            .start = 0x1000 * dice_below(dice, 4),
+            .limit = 0x10000,
+            .path = profile_double_text(&made, good_text(dice)),
+            .identity.build_id_length = (uint8_t)dice_below(dice, 21),
+            .identity.has_htlhash = dice_one_in(dice, 2)};
     }
-    made.profile.mapping_count = 6;
+    made.profile.mappings.count = 6;
     for (size_t i = 0; i < 20; i++)
         made.locations[i] = (struct oteli_profile_location){
             dice_below(dice, 6), dice_below(dice, 8),
             dice_one_in(dice, 2) ? profile_double_text(&made, good_text(dice)) : 0};
-    made.profile.location_count = 20;
+    made.profile.locations.count = 20;
     for (size_t i = 0; i < 8; i++) {
         uint32_t locations[8];
         const uint32_t count = dice_below(dice, 8);
@@ -239,7 +241,7 @@ static void roll_tables(struct dice *dice)
         if (dice_one_in(dice, 2))
             made.threads[i].name = profile_double_text(&made, good_text(dice));
     }
-    made.profile.thread_count = 4;
+    made.profile.threads.count = 4;
 }
 
 TEST(any_profile_keeps_the_rules_and_its_sums)

@@ -83,22 +83,27 @@ enum table { STRINGS, MAPPINGS, LOCATIONS, STACKS, LINKS, SETS, THREADS, SAMPLES
 /* Of each table: how many rows, and which are referred to. */
 struct check {
     const otel_profile *profile;
-    size_t counts[TABLES];
+    const struct oteli_interner *tables[TABLES];
     bool *used[TABLES];
 };
 
+static const void *row_of(const struct check *check, enum table table, size_t index)
+{
+    return oteli_interner_at(check->tables[table], (uint32_t)index);
+}
+
 static uint32_t use(const struct check *check, enum table table, uint32_t index)
 {
-    assert_true(index < check->counts[table]);
+    assert_true(index < check->tables[table]->count);
     check->used[table][index] = true;
     return index;
 }
 
 static void tell_location(const struct check *check, size_t i, FILE *text)
 {
-    const struct oteli_profile_location *location = &check->profile->locations[i];
+    const struct oteli_profile_location *location = row_of(check, LOCATIONS, i);
     const struct oteli_profile_mapping *mapping =
-        &check->profile->mappings[use(check, MAPPINGS, location->mapping)];
+        row_of(check, MAPPINGS, use(check, MAPPINGS, location->mapping));
     (void)use(check, STRINGS, location->name);
     if (location->mapping != 0)
         assert_in_range(location->address, mapping->start, mapping->limit - 1);
@@ -108,20 +113,20 @@ static void tell_location(const struct check *check, size_t i, FILE *text)
 /* Its keys are sorted, and each is there once. */
 static void tell_set(const struct check *check, size_t i, FILE *text)
 {
-    const struct oteli_profile_range *set = &check->profile->label_sets[i];
+    const struct oteli_profile_pair *pairs = row_of(check, SETS, i);
     const char *last = ""; /* which is no key */
-    for (uint32_t j = 0; j < set->count; j++) {
-        const struct oteli_profile_pair *pair = &check->profile->pairs[set->first + j];
-        const char *key = check->profile->strings[use(check, STRINGS, pair->key)];
+    for (uint32_t j = 0;
+         j < oteli_interner_elements(check->tables[SETS], (uint32_t)i, sizeof *pairs); j++) {
+        const char *key = oteli_profile_text(check->profile, use(check, STRINGS, pairs[j].key));
         assert_true(strcmp(last, key) < 0);
         last = key;
-        fprintf(text, "%u=%u ", pair->key, use(check, STRINGS, pair->value));
+        fprintf(text, "%u=%u ", pairs[j].key, use(check, STRINGS, pairs[j].value));
     }
 }
 
 static void tell_sample(const struct check *check, size_t i, FILE *text)
 {
-    const struct oteli_profile_sample *sample = &check->profile->samples[i];
+    const struct oteli_profile_sample *sample = row_of(check, SAMPLES, i);
     assert_true(sample->count != 0);
     assert_true(sample->cpu_ns >= sample->count * check->profile->period_ns);
     fprintf(text, "%u %u %u %u", use(check, STACKS, sample->stack), use(check, LINKS, sample->link),
@@ -131,33 +136,32 @@ static void tell_sample(const struct check *check, size_t i, FILE *text)
 /* What makes a row what it is, once all that it refers to is seen to be there. */
 static void tell_row(const struct check *check, enum table table, size_t i, FILE *text)
 {
-    const otel_profile *profile = check->profile;
+    const void *row = row_of(check, table, i);
+    const struct oteli_interner *stacks = check->tables[STACKS];
     switch (table) {
     case STRINGS:
-        fputs(profile->strings[i], text);
+        fputs(row, text);
         break;
-    case MAPPINGS: /* two may be alike: other code at an old address */
+    case MAPPINGS:
         fprintf(text, "%zu", i);
-        (void)use(check, STRINGS, profile->mappings[i].path);
+        (void)use(check, STRINGS, ((const struct oteli_profile_mapping *)row)->path);
         break;
     case LOCATIONS:
         tell_location(check, i, text);
         break;
     case STACKS:
-        for (uint32_t j = 0; j < profile->stacks[i].count; j++)
-            fprintf(
-                text, "%u ",
-                use(check, LOCATIONS, profile->location_of_stack[profile->stacks[i].first + j]));
+        for (uint32_t j = 0; j < oteli_interner_elements(stacks, (uint32_t)i, sizeof j); j++)
+            fprintf(text, "%u ", use(check, LOCATIONS, ((const uint32_t *)row)[j]));
         break;
     case LINKS:
-        fwrite(&profile->links[i], 16 + 8, 1, text);
+        fwrite(row, 16 + 8, 1, text);
         break;
     case SETS:
         tell_set(check, i, text);
         break;
     case THREADS:
-        fprintf(text, "%d", (int)profile->threads[i].id);
-        (void)use(check, STRINGS, profile->threads[i].name);
+        fprintf(text, "%d", (int)((const struct oteli_profile_thread *)row)->id);
+        (void)use(check, STRINGS, ((const struct oteli_profile_thread *)row)->name);
         break;
     default:
         tell_sample(check, i, text);
@@ -170,9 +174,9 @@ static void check_table(const struct check *check, enum table table)
     struct {
         char *bytes;
         size_t length;
-    } *rows = calloc(check->counts[table] + 1, sizeof *rows);
+    } *rows = calloc(check->tables[table]->count + 1, sizeof *rows);
     assert_non_null(rows);
-    for (size_t i = 0; i < check->counts[table]; i++) {
+    for (size_t i = 0; i < check->tables[table]->count; i++) {
         FILE *text = open_memstream(&rows[i].bytes, &rows[i].length);
         assert_non_null(text);
         tell_row(check, table, i, text);
@@ -181,7 +185,7 @@ static void check_table(const struct check *check, enum table table)
             assert_false(rows[i].length == rows[j].length &&
                          memcmp(rows[i].bytes, rows[j].bytes, rows[i].length) == 0);
     }
-    for (size_t i = 0; i < check->counts[table]; i++)
+    for (size_t i = 0; i < check->tables[table]->count; i++)
         free(rows[i].bytes);
     free(rows);
 }
@@ -196,24 +200,23 @@ static void profile_check(const otel_profile *profile)
     assert_non_null(profile);
     struct check check = {
         .profile = profile,
-        .counts = {profile->string_count, profile->mapping_count, profile->location_count,
-                   profile->stack_count, profile->link_count, profile->label_set_count,
-                   profile->thread_count, profile->sample_count},
+        .tables = {&profile->strings, &profile->mappings, &profile->locations, &profile->stacks,
+                   &profile->links, &profile->label_sets, &profile->threads, &profile->samples},
     };
     for (enum table table = 0; table < TABLES; table++) {
-        check.used[table] = calloc(check.counts[table] + 1, sizeof *check.used[table]);
+        check.used[table] = calloc(check.tables[table]->count + 1, sizeof *check.used[table]);
         assert_non_null(check.used[table]);
     }
     for (enum table table = 0; table < TABLES; table++)
         check_table(&check, table);
-    assert_string_equal(profile->strings[0], "");
-    assert_memory_equal(&profile->mappings[0], &none, sizeof none);
-    assert_int_equal(profile->label_sets[0].count, 0);
-    assert_true(check.counts[LINKS] >= 1);
+    assert_string_equal(oteli_profile_text(profile, 0), "");
+    assert_memory_equal(row_of(&check, MAPPINGS, 0), &none, sizeof none);
+    assert_int_equal(profile->label_sets.rows[0].length, 0);
+    assert_true(profile->links.count >= 1);
     for (enum table table = 0; table < TABLES; table++) {
         const bool has_none =
             table == STRINGS || table == MAPPINGS || table == LINKS || table == SETS;
-        for (size_t i = has_none; table != SAMPLES && i < check.counts[table]; i++)
+        for (size_t i = has_none; table != SAMPLES && i < check.tables[table]->count; i++)
             assert_true(check.used[table][i] || has_refused);
         free(check.used[table]);
     }
@@ -232,22 +235,30 @@ static uint64_t number(const uint8_t *id)
 static void say_sample(FILE *text, const otel_profile *profile,
                        const struct oteli_profile_sample *sample, uint64_t base)
 {
-    const struct oteli_profile_range *stack = &profile->stacks[sample->stack];
-    const struct oteli_profile_range *set = &profile->label_sets[sample->label_set];
-    const struct oteli_profile_link *link = &profile->links[sample->link];
+    const uint32_t *stack = oteli_interner_at(&profile->stacks, sample->stack);
+    const struct oteli_profile_pair *set =
+        oteli_interner_at(&profile->label_sets, sample->label_set);
+    const struct oteli_profile_link *link = oteli_interner_at(&profile->links, sample->link);
+    const struct oteli_profile_thread *thread =
+        oteli_interner_at(&profile->threads, sample->thread);
+    const uint32_t depth = oteli_interner_elements(&profile->stacks, sample->stack, sizeof *stack);
+    const uint32_t labels =
+        oteli_interner_elements(&profile->label_sets, sample->label_set, sizeof *set);
     fprintf(text, "%" PRIu64 " %" PRIu64 " |", sample->count, sample->cpu_ns);
-    for (uint32_t i = 0; i < stack->count; i++)
-        fprintf(text, " %" PRIu64,
-                profile->locations[profile->location_of_stack[stack->first + i]].address - base);
+    for (uint32_t i = 0; i < depth; i++) {
+        const struct oteli_profile_location *location =
+            oteli_interner_at(&profile->locations, stack[i]);
+        fprintf(text, " %" PRIu64, location->address - base);
+    }
     if (sample->link != 0)
         fprintf(text, " | %" PRIx64 " %" PRIx64 " %" PRIx64 " |", number(link->trace_id + 8),
                 number(link->span_id), number(link->root_id));
     else
         fprintf(text, " | - |");
-    for (uint32_t i = 0; i < set->count; i++)
-        fprintf(text, " %s=%s", profile->strings[profile->pairs[set->first + i].key],
-                profile->strings[profile->pairs[set->first + i].value]);
-    fprintf(text, " | %s\n", profile->strings[profile->threads[sample->thread].name]);
+    for (uint32_t i = 0; i < labels; i++)
+        fprintf(text, " %s=%s", oteli_profile_text(profile, set[i].key),
+                oteli_profile_text(profile, set[i].value));
+    fprintf(text, " | %s\n", oteli_profile_text(profile, thread->name));
 }
 
 /* ---- fixture -------------------------------------------------------------------------------- */
@@ -269,7 +280,7 @@ static void expect(const otel_profile *profile, const char *expected)
     FILE *text = open_memstream(&data, &length);
     assert_non_null(text);
     for (size_t i = 0; i < profile->sample_count; i++)
-        say_sample(text, profile, &profile->samples[i], code());
+        say_sample(text, profile, oteli_interner_at(&profile->samples, (uint32_t)i), code());
     fclose(text);
     assert_string_equal(data, expected);
     free(data);
@@ -318,9 +329,10 @@ TEST(a_stack_ends_where_there_is_no_code)
     const otel_profile *profile = finish();
 
     assert_int_equal(profile->sample_count, 2);
-    assert_int_equal(profile->samples[0].count, 9);
-    assert_int_equal(profile->stacks[0].count, 2);
-    assert_int_equal(profile->stacks[1].count, 2);
+    const struct oteli_profile_sample *first = oteli_interner_at(&profile->samples, 0);
+    assert_int_equal(first->count, 9);
+    assert_int_equal(oteli_interner_elements(&profile->stacks, 0, sizeof(uint32_t)), 2);
+    assert_int_equal(oteli_interner_elements(&profile->stacks, 1, sizeof(uint32_t)), 2);
 }
 
 TEST(of_equal_keys_the_innermost_counts)
@@ -437,8 +449,10 @@ TEST(threads_have_their_names)
     expect(profile, "1 1000 | 1 | - | | tester\n"
                     "2 2000 | 1 | - | | worker \xe2\x82\xac 7\n"
                     "1 1000 | 1 | - | |\x20\n");
-    assert_int_equal(profile->threads[1].id, id);
-    assert_int_equal(profile->threads[2].id, INT32_MAX);
+    const struct oteli_profile_thread *second = oteli_interner_at(&profile->threads, 1);
+    const struct oteli_profile_thread *third = oteli_interner_at(&profile->threads, 2);
+    assert_int_equal(second->id, id);
+    assert_int_equal(third->id, INT32_MAX);
 }
 
 TEST(an_interval_is_told_of_only_once)
@@ -493,7 +507,8 @@ TEST(a_full_interval_refuses_what_is_new_and_takes_the_rest)
     const otel_profile *full = oteli_profile_builder_finish(builder);
     assert_non_null(full);
     assert_int_equal(full->sample_count, taken);
-    assert_int_equal(full->samples[0].count, 2);
+    const struct oteli_profile_sample *first = oteli_interner_at(&full->samples, 0);
+    assert_int_equal(first->count, 2);
 
     sample_number(taken);
     add();
@@ -529,7 +544,8 @@ TEST(without_memory_less_is_there_and_nothing_is_left)
             assert_int_equal(profile->sample_count, is_added);
         }
         if (profile != NULL && is_added) {
-            const char *name = profile->strings[profile->locations[0].name];
+            const struct oteli_profile_location *first = oteli_interner_at(&profile->locations, 0);
+            const char *name = oteli_profile_text(profile, first->name);
             assert_true(strcmp(name, "begin") == 0 || (!all_tried && name[0] == '\0'));
         }
         assert_int_equal(oteli_profile_builder_samples(builder), 0);

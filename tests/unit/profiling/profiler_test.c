@@ -199,13 +199,16 @@ static otel_status export_fake(void *state, const otel_profile *profile, int64_t
     oteli_add_full_32(&fake.calls, 1);
     if (fake.waits_for_a_drain)
         wait_for_a_drain(profile);
-    for (size_t i = 0; i < profile->sample_count; i++)
-        this->samples += profile->samples[i].count;
+    for (uint32_t i = 0; i < profile->sample_count; i++) {
+        const struct oteli_profile_sample *sample = oteli_interner_at(&profile->samples, i);
+        this->samples += sample->count;
+    }
     fake.samples += this->samples;
-    this->leaf = profile->locations[0].address;
+    const struct oteli_profile_location *leaf = oteli_interner_at(&profile->locations, 0);
+    this->leaf = leaf->address;
     this->begin_ns = profile->start_unix_ns;
     this->end_ns = profile->start_unix_ns + profile->duration_ns;
-    snprintf(this->name, sizeof this->name, "%s", profile->strings[profile->locations[0].name]);
+    snprintf(this->name, sizeof this->name, "%s", oteli_profile_text(profile, leaf->name));
     otel_profile_drop(profile, fake.loses);
     return wait_until_free() ? fake.status : OTEL_ERROR_TIMEOUT;
 }
