@@ -3,6 +3,8 @@
  * memory of its table. Slots are probed one after the other, and at most half of them are taken. */
 #include "profiling/base/interner.h"
 
+#include "common/text/text.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,19 +27,8 @@ void oteli_interner_fini(struct oteli_interner *table)
 
 static uint32_t hash_of(const struct oteli_interner *table, const void *key, size_t length)
 {
-    const uint8_t *at = key;
-    uint64_t hash = table->seed ^ (uint64_t)length << 32;
-    uint64_t piece;
-    for (; length >= sizeof piece; length -= sizeof piece, at += sizeof piece) {
-        memcpy(&piece, at, sizeof piece);
-        hash = (hash ^ piece) * UINT64_C(0x9E3779B97F4A7C15);
-        hash ^= hash >> 29;
-    }
-    piece = 0;
-    if (length != 0)
-        memcpy(&piece, at, length);
-    hash = (hash ^ piece) * UINT64_C(0x9E3779B97F4A7C15);
-    return (uint32_t)(hash >> 32 ^ hash >> 15);
+    const uint64_t hash = oteli_hash(OTELI_HASH_BEGIN ^ table->seed, key, length);
+    return (uint32_t)(hash >> 32 ^ hash);
 }
 
 /* The slot of this key, or the free one where it would be. There are free ones. */

@@ -26,11 +26,11 @@ static bool add(struct oteli_thread_list *list, pid_t thread)
     return true;
 }
 
-/* Also where it is not listed, because others end meanwhile. */
-static bool is_known_as(pid_t thread)
+/* Whether the files in /proc name threads by the numbers that they have here. */
+static bool is_our_proc(pid_t self)
 {
     char path[48];
-    (void)snprintf(path, sizeof path, "/proc/self/task/%d", (int)thread);
+    (void)snprintf(path, sizeof path, "/proc/self/task/%d", (int)self);
     return access(path, F_OK) == 0;
 }
 
@@ -41,20 +41,13 @@ int oteli_thread_list_read(struct oteli_thread_list *list)
     if (directory == NULL)
         return errno;
     const pid_t self = (pid_t)syscall(SYS_gettid);
-    bool is_listed = false;
-    int result = 0;
+    int result = is_our_proc(self) ? 0 : ESRCH;
     for (const struct dirent *entry; result == 0 && (entry = readdir(directory)) != NULL;) {
         const pid_t thread = (pid_t)strtol(entry->d_name, NULL, 10); /* 0: "." and ".." */
-        if (thread == self)
-            is_listed = true;
-        else if (thread > 0 && !add(list, thread))
+        if (thread > 0 && thread != self && !add(list, thread))
             result = ENOMEM;
     }
     closedir(directory);
-    if (result == 0 && !is_listed && !is_known_as(self)) {
-        list->count = 0;
-        result = ESRCH;
-    }
     return result;
 }
 

@@ -55,25 +55,30 @@ struct oteli_perf_format oteli_perf_format(const struct oteli_source_options *op
                                       .has_stack = options->stack_bytes != 0 && stack_pointer != 0};
 }
 
+/* Events that share a ring share a clock. No thread waits for a ring to be filled. */
+static struct perf_event_attr attributes_of(uint64_t event)
+{
+    return (struct perf_event_attr){.size = sizeof(struct perf_event_attr),
+                                    .type = PERF_TYPE_SOFTWARE,
+                                    .config = event,
+                                    .exclude_kernel = 1,
+                                    .exclude_hv = 1,
+                                    .watermark = 1,
+                                    .wakeup_watermark = NEVER,
+                                    .use_clockid = 1,
+                                    .clockid = CLOCK_MONOTONIC};
+}
+
 int oteli_perf_open(const struct oteli_source_options *options, pid_t thread, int cpu)
 {
-    struct perf_event_attr attributes = {
-        .size = sizeof attributes,
-        .type = PERF_TYPE_SOFTWARE,
-        .config = PERF_COUNT_SW_TASK_CLOCK,
-        .sample_period = options->period_ns,
-        .sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_CALLCHAIN,
-        .exclude_kernel = 1,
-        .exclude_hv = 1,
-        .exclude_callchain_kernel = 1,
-        .use_clockid = 1,
-        .clockid = CLOCK_MONOTONIC,
-        .sample_max_stack = OTELI_FRAMES_MAX,
-        .watermark = 1, /* no thread waits for a ring to be filled */
-        .wakeup_watermark = NEVER,
-        .inherit = 1,
-        .inherit_thread = 1,
-    };
+    struct perf_event_attr attributes = attributes_of(PERF_COUNT_SW_TASK_CLOCK);
+    attributes.sample_period = options->period_ns;
+    attributes.sample_type =
+        PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID | PERF_SAMPLE_CALLCHAIN;
+    attributes.exclude_callchain_kernel = 1;
+    attributes.sample_max_stack = OTELI_FRAMES_MAX;
+    attributes.inherit = 1;
+    attributes.inherit_thread = 1;
     if (oteli_perf_format(options).has_stack) {
         const uint32_t bytes =
             options->stack_bytes < STACK_MOST ? options->stack_bytes : (uint32_t)STACK_MOST;
@@ -91,17 +96,7 @@ int oteli_perf_open(const struct oteli_source_options *options, pid_t thread, in
 
 int oteli_perf_open_silent(int cpu)
 {
-    const struct perf_event_attr attributes = {
-        .size = sizeof attributes,
-        .type = PERF_TYPE_SOFTWARE,
-        .config = PERF_COUNT_SW_DUMMY,
-        .exclude_kernel = 1,
-        .exclude_hv = 1,
-        .watermark = 1, /* no thread waits for it to be filled */
-        .wakeup_watermark = NEVER,
-        .use_clockid = 1, /* events that share a ring share a clock */
-        .clockid = CLOCK_MONOTONIC,
-    };
+    const struct perf_event_attr attributes = attributes_of(PERF_COUNT_SW_DUMMY);
     return perf_open(&attributes, 0, cpu);
 }
 

@@ -14,7 +14,6 @@
 #include "sdk/lifecycle/resource_snapshot.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <otel/exporter.h>
@@ -95,34 +94,12 @@ static void find_service(struct pprof_files *files)
 
 /* ---- a file ------------------------------------------------------------------------------- */
 
-static bool write_all(int fd, const char *bytes, size_t length)
-{
-    while (length != 0) {
-        const ssize_t written = write(fd, bytes, length);
-        if (written < 0 && errno == EINTR)
-            continue;
-        if (written <= 0)
-            return false;
-        bytes += written;
-        length -= (size_t)written;
-    }
-    return true;
-}
-
-/* A file of this name with these bytes; of one that is not whole nothing stays. */
+/* A file of this name with these bytes. False: it is not there, or not whole. */
 static bool write_file(const char *path, const void *bytes, size_t length)
 {
-    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd < 0)
-        return false;
-    const bool is_written = write_all(fd, bytes, length);
-    const int error = errno;
-    if (close(fd) == 0 && is_written)
-        return true;
-    const int reason = is_written ? errno : error;
-    unlink(path);
-    errno = reason;
-    return false;
+    FILE *file = fopen(path, "wxe");
+    const bool is_written = file != NULL && fwrite(bytes, 1, length, file) == length;
+    return file != NULL && fclose(file) == 0 && is_written;
 }
 
 /* Give the file at `hidden` the next name that is free. */

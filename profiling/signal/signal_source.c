@@ -272,18 +272,15 @@ static void warn_of_unseen(struct session *session, uint64_t used)
               seen * 100 / used, session->timers.signal_number, session->timers.blocking);
 }
 
-static unsigned processors(void)
-{
-    const long count = sysconf(_SC_NPROCESSORS_ONLN);
-    return count > 0 ? (unsigned)count : 1;
-}
-
 /* What all need that sample for these options. False: no memory. */
 static bool init_session(struct session *session, const struct oteli_source_options *options)
 {
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
     return oteli_thread_timers_init(&session->timers, options->period_ns, options->signal_number,
                                     ++last_tag) &&
-           oteli_sample_buffer_init(&session->buffer, (size_t)options->ring_bytes * processors());
+           oteli_sample_buffer_init(&session->buffer,
+                                    (size_t)options->ring_bytes *
+                                        (size_t)(processors > 0 ? processors : 1));
 }
 
 static void stop(void *source)
