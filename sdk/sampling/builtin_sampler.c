@@ -7,7 +7,7 @@
 
 /* A row a sampler: what it decides without a parent; below a local parent that is not sampled, that
  * is sampled; below a remote one that is not, that is. */
-static const struct {
+static const struct row {
     const char *name;
     uint8_t decide[OTELI_PARENT_KINDS];
 } samplers[] = {
@@ -25,11 +25,19 @@ static const struct {
 #undef ASK
 };
 
-void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config *config)
+static const struct row *row_of(const char *name)
 {
     for (size_t i = 0; i < sizeof samplers / sizeof samplers[0]; i++)
-        if (strcmp(samplers[i].name, config->traces_sampler) == 0)
-            memcpy(sampler->decide, samplers[i].decide, sizeof sampler->decide);
+        if (strcmp(samplers[i].name, name) == 0)
+            return &samplers[i];
+    return NULL;
+}
+
+/* A name without a row is of a sampler of another library, which decides instead of this one. */
+void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config *config)
+{
+    const struct row *row = row_of(config->traces_sampler);
+    memcpy(sampler->decide, row != NULL ? row->decide : samplers[0].decide, sizeof sampler->decide);
     const bool is_ratio = memchr(sampler->decide, OTELI_DECIDE_ASK, sizeof sampler->decide) != NULL;
     /* Only one that also decides below parents has something to warn about. */
     sampler->has_warned = sampler->decide[OTELI_PARENT_LOCAL_SAMPLED] != OTELI_DECIDE_ASK;
@@ -41,8 +49,5 @@ void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config
 
 bool oteli_sampler_is_known(const char *name)
 {
-    for (size_t i = 0; i < sizeof samplers / sizeof samplers[0]; i++)
-        if (strcmp(samplers[i].name, name) == 0)
-            return true;
-    return false;
+    return row_of(name) != NULL;
 }
