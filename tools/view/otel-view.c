@@ -115,7 +115,7 @@ static unsigned take_request(void *state, const uint8_t *body, size_t length, ch
         print_json(view, request);
     protobuf_c_message_free_unpacked(request, NULL);
     if (added)
-        return 200;
+        return 0;
     snprintf(why, why_size, "no memory");
     return refuse(503, why);
 }

@@ -16,7 +16,6 @@
 #include <strings.h>
 
 enum {
-    BODY_MAX = 64 << 20, /* one request, also after decompression: OTLP's limit */
     CONNECTIONS_MAX = 256,
     CONNECTION_TIMEOUT_S = 120, /* exporters keep connections between two batches */
     WHY_BYTES = 200
@@ -33,7 +32,7 @@ struct request {
     size_t length;
     enum view_encoding encoding;
     bool is_answered;
-    unsigned refused; /* the status to answer once the rest of the body has passed by; or 0 */
+    struct view_refusal refusal; /* to answer once the rest of the body has passed by */
 };
 
 /* ---- answers -------------------------------------------------------------------------- */
@@ -54,21 +53,19 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status
     return result;
 }
 
-static enum MHD_Result answer_text(struct MHD_Connection *connection, unsigned status,
-                                   const char *text)
-{
-    return answer(connection, status, "text/plain; charset=utf-8", text, strlen(text));
-}
-
-/* A google.rpc.Status: code = 1, message = 2. */
-static enum MHD_Result answer_status(struct MHD_Connection *connection, unsigned status,
-                                     const char *why)
+/* A sender of OTLP gets a google.rpc.Status: code = 1, message = 2. Any other gets a text. */
+static enum MHD_Result refuse(struct MHD_Connection *connection, struct view_refusal refusal)
 {
     uint8_t bytes[WHY_BYTES + 16];
-    const bool is_ours = status >= 500;
+    const unsigned status = refusal.status;
+    if (status == MHD_HTTP_NOT_FOUND || status == MHD_HTTP_METHOD_NOT_ALLOWED ||
+        status == MHD_HTTP_UNSUPPORTED_MEDIA_TYPE) {
+        const int length = snprintf((char *)bytes, sizeof bytes, "%s\n", refusal.why);
+        return answer(connection, status, "text/plain; charset=utf-8", bytes, (size_t)length);
+    }
     uint8_t *end =
-        oteli_put_varint_field(bytes, 1, is_ours ? RPC_UNAVAILABLE : RPC_INVALID_ARGUMENT);
-    end = oteli_put_bytes_field(end, 2, why, strnlen(why, WHY_BYTES));
+        oteli_put_varint_field(bytes, 1, status >= 500 ? RPC_UNAVAILABLE : RPC_INVALID_ARGUMENT);
+    end = oteli_put_bytes_field(end, 2, refusal.why, strnlen(refusal.why, WHY_BYTES));
     return answer(connection, status, OTLP_TYPE, bytes, (size_t)(end - bytes));
 }
 
@@ -99,99 +96,70 @@ static bool read_encoding(const char *value, enum view_encoding *encoding)
     return true;
 }
 
-/* Whether the body is worth receiving; otherwise `*result` has the answer's. */
-static bool accept_head(struct MHD_Connection *connection, struct request *request, const char *url,
-                        const char *method, enum MHD_Result *result)
+/* Whether the body is worth receiving. */
+static struct view_refusal check_head(struct MHD_Connection *connection, const char *url,
+                                      const char *method, enum view_encoding *encoding)
 {
     const char *type = header(connection, MHD_HTTP_HEADER_CONTENT_TYPE);
-    const char *encoding = header(connection, MHD_HTTP_HEADER_CONTENT_ENCODING);
     if (strcmp(url, "/v1/traces") != 0)
-        *result = answer_text(connection, MHD_HTTP_NOT_FOUND,
-                              "otel-view takes traces only: POST /v1/traces\n");
-    else if (strcmp(method, MHD_HTTP_METHOD_POST) != 0)
-        *result = answer_text(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
-                              "otel-view takes traces by POST only\n");
-    else if (is_type(type, "application/json"))
-        *result = answer_text(connection, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                              "otel-view does not read OTLP/JSON: set "
-                              "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf in the sender\n");
-    else if (!is_type(type, OTLP_TYPE))
-        *result = answer_text(connection, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                              "the Content-Type has to be " OTLP_TYPE "\n");
-    else if (!read_encoding(encoding, &request->encoding))
-        *result = answer_text(connection, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                              "the Content-Encoding has to be gzip, zstd or identity\n");
-    else if (strtoull(header(connection, MHD_HTTP_HEADER_CONTENT_LENGTH), NULL, 10) > BODY_MAX)
-        *result = answer_text(connection, MHD_HTTP_CONTENT_TOO_LARGE,
-                              "a request may have 64 MiB at most\n");
-    else
-        return true;
-    return false;
+        return (struct view_refusal){MHD_HTTP_NOT_FOUND,
+                                     "otel-view takes traces only: POST /v1/traces"};
+    if (strcmp(method, MHD_HTTP_METHOD_POST) != 0)
+        return (struct view_refusal){MHD_HTTP_METHOD_NOT_ALLOWED,
+                                     "otel-view takes traces by POST only"};
+    if (is_type(type, "application/json"))
+        return (struct view_refusal){MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                                     "otel-view does not read OTLP/JSON: set "
+                                     "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf in the sender"};
+    if (!is_type(type, OTLP_TYPE))
+        return (struct view_refusal){MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                                     "the Content-Type has to be " OTLP_TYPE};
+    if (!read_encoding(header(connection, MHD_HTTP_HEADER_CONTENT_ENCODING), encoding))
+        return (struct view_refusal){MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
+                                     "the Content-Encoding has to be gzip, zstd or identity"};
+    return (struct view_refusal){0};
 }
 
 /* ---- a request's body ----------------------------------------------------------------- */
 
-/* Returns the status to refuse the request with, or 0. */
-static unsigned append(struct request *request, const char *data, size_t length)
+static void append(struct request *request, const char *data, size_t length)
 {
     if (request->stream == NULL)
         request->stream = open_memstream(&request->body, &request->length);
-    if (request->stream == NULL)
-        return MHD_HTTP_SERVICE_UNAVAILABLE;
-    if ((size_t)ftell(request->stream) + length > BODY_MAX)
-        return MHD_HTTP_CONTENT_TOO_LARGE;
-    return fwrite(data, 1, length, request->stream) == length ? 0 : MHD_HTTP_SERVICE_UNAVAILABLE;
+    if (request->stream != NULL && (size_t)ftell(request->stream) + length > VIEW_BODY_MAX)
+        request->refusal = view_too_large;
+    else if (request->stream == NULL || fwrite(data, 1, length, request->stream) != length)
+        request->refusal = view_no_memory;
 }
 
 /* All of the body has come. */
 static void close_body(struct request *request)
 {
     if (request->stream != NULL && fclose(request->stream) != 0)
-        request->refused = MHD_HTTP_SERVICE_UNAVAILABLE;
+        request->refusal = view_no_memory;
     request->stream = NULL;
 }
 
-static enum MHD_Result answer_refusal(struct MHD_Connection *connection, unsigned status)
-{
-    if (status == MHD_HTTP_CONTENT_TOO_LARGE)
-        return answer_text(connection, status, "a request may have 64 MiB at most\n");
-    return answer_status(connection, status, "no memory for this request now");
-}
-
-static enum MHD_Result take_plain(struct view_http *http, struct MHD_Connection *connection,
-                                  const uint8_t *body, size_t length)
+static enum MHD_Result take_in(struct view_http *http, struct MHD_Connection *connection,
+                               struct request *request)
 {
     char why[WHY_BYTES] = "";
-    const unsigned status = http->take(http->state, body, length, why, sizeof why);
-    if (status != MHD_HTTP_OK)
-        return answer_status(connection, status, why);
-    return answer(connection, MHD_HTTP_OK, OTLP_TYPE, "", 0); /* no partial_success: no bytes */
-}
-
-static enum MHD_Result take_compressed(struct view_http *http, struct MHD_Connection *connection,
-                                       const struct request *request)
-{
-    uint8_t *body;
-    size_t length;
-    enum MHD_Result result;
-    switch (view_inflate(request->encoding, (const uint8_t *)request->body, request->length,
-                         BODY_MAX, &body, &length)) {
-    case VIEW_INFLATE_DONE:
-        result = take_plain(http, connection, body, length);
-        free(body);
-        return result;
-    case VIEW_INFLATE_TOO_LARGE:
-        return answer_text(connection, MHD_HTTP_CONTENT_TOO_LARGE,
-                           "a request may have 64 MiB at most, also when decompressed\n");
-    case VIEW_INFLATE_BAD:
-        return answer_status(connection, MHD_HTTP_BAD_REQUEST,
-                             "the body is not whole, or not of its Content-Encoding");
-    case VIEW_INFLATE_ABSENT:
-        return answer_text(connection, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
-                           "this otel-view was built without that Content-Encoding\n");
-    default:
-        return answer_status(connection, MHD_HTTP_SERVICE_UNAVAILABLE, "no memory");
+    close_body(request);
+    struct view_refusal refusal = request->refusal;
+    const uint8_t *body = (const uint8_t *)(request->body != NULL ? request->body : "");
+    size_t length = request->length;
+    uint8_t *inflated = NULL;
+    if (refusal.status == 0 && request->encoding != VIEW_IDENTITY) {
+        refusal = view_inflate(request->encoding, body, length, &inflated, &length);
+        body = inflated;
     }
+    if (refusal.status == 0)
+        refusal =
+            (struct view_refusal){http->take(http->state, body, length, why, sizeof why), why};
+    free(inflated);
+    if (refusal.status != 0)
+        return refuse(connection, refusal);
+    return answer(connection, MHD_HTTP_OK, OTLP_TYPE, "", 0); /* no partial_success: no bytes */
 }
 
 /* Called for the head, for each piece of the body, and at its end. */
@@ -201,7 +169,6 @@ static enum MHD_Result on_request(void *state, struct MHD_Connection *connection
 {
     struct view_http *http = state;
     struct request *request = *slot;
-    enum MHD_Result result;
     (void)version;
     if (request == NULL) {
         request = calloc(1, sizeof *request);
@@ -209,28 +176,21 @@ static enum MHD_Result on_request(void *state, struct MHD_Connection *connection
             return MHD_NO;
         *slot = request;
         http->in_flight++;
-        if (accept_head(connection, request, url, method, &result))
-            return MHD_YES;
-        request->is_answered = true;
-        return result;
+        const struct view_refusal refusal = check_head(connection, url, method, &request->encoding);
+        request->is_answered = refusal.status != 0;
+        return request->is_answered ? refuse(connection, refusal) : MHD_YES;
     }
     if (*data_length != 0) {
         const size_t length = *data_length;
         *data_length = 0;
-        if (!request->is_answered && request->refused == 0)
-            request->refused = append(request, data, length);
+        if (!request->is_answered && request->refusal.status == 0)
+            append(request, data, length);
         return MHD_YES;
     }
     if (request->is_answered)
         return MHD_YES;
     request->is_answered = true;
-    close_body(request);
-    if (request->refused != 0)
-        return answer_refusal(connection, request->refused);
-    if (request->encoding != VIEW_IDENTITY)
-        return take_compressed(http, connection, request);
-    const char *body = request->body != NULL ? request->body : "";
-    return take_plain(http, connection, (const uint8_t *)body, request->length);
+    return take_in(http, connection, request);
 }
 
 static void on_completed(void *state, struct MHD_Connection *connection, void **slot,

@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Take in the OTLP bytes of a request, whole and not compressed. Returns the HTTP status
- * to answer: 200, or 400 or 503 and then `why`, one line. */
+/* Take in the OTLP bytes of a request, whole and not compressed. Returns 0, or the HTTP status of
+ * the refusal, 400 or 503, and then `why`, one line. */
 typedef unsigned view_take(void *state, const uint8_t *body, size_t length, char *why,
                            size_t why_size);
 
