@@ -193,15 +193,6 @@ class FlameTest(unittest.TestCase):
                 "http://www.w3.org/1999/xhtml", "")
             self.assertNotIn(word, rest)
 
-    def test_recursion_counts_once(self):
-        profile = Profile()
-        profile.sample(["f", "f", "f", "main"], [1, 4 * MS])
-
-        page = self.page(profile.write(self.at / "a.pb.gz"))
-
-        rows = [[cell.text for cell in row] for row in page.root.iter(HTML + "tr")]
-        self.assertIn(["100.0 %", "100.0 %", "f"], rows)
-
     def test_what_is_wrong_is_one_sentence(self):
         good = two_queries().bytes()
         cases = {

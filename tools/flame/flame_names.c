@@ -3,6 +3,8 @@
  * otel-flame. */
 #include "tools/flame/flame_names.h"
 
+#include "tools/flame/flame_text.h"
+
 #include <elfutils/libdwfl.h>
 #include <fcntl.h>
 #include <gelf.h>
@@ -66,13 +68,17 @@ static const char *load(struct flame_object *object)
     return NULL;
 }
 
-static void note_fault(struct flame_names *names, const char *file, const char *reason)
+/* Say, once for a file and of a few files, why boxes have addresses for names. */
+static void say_fault(struct flame_names *names, const char *file, const char *reason)
 {
-    size_t i = 0;
-    while (i < names->fault_count && strcmp(names->faults[i].file, file) != 0)
-        i++;
-    if (i == names->fault_count && i < FLAME_FAULTS_MAX)
-        names->faults[names->fault_count++] = (struct flame_fault){file, reason};
+    for (const struct flame_object *at = names->objects; at != NULL; at = at->next)
+        if (at->module == NULL && strcmp(at->path, file) == 0)
+            return;
+    if (names->faults++ >= FLAME_FAULTS_MAX)
+        return;
+    fputs("otel-flame: no names of functions: ", stderr);
+    flame_put_plain(stderr, file);
+    fprintf(stderr, " %s\n", reason);
 }
 
 static void free_object(struct flame_object *object)
@@ -106,7 +112,7 @@ static struct flame_object *object_of(struct flame_names *names, const char *fil
     }
     const char *reason = load(object);
     if (reason != NULL)
-        note_fault(names, object->path, reason);
+        say_fault(names, object->path, reason);
     object->next = names->objects;
     names->objects = object;
     return object;

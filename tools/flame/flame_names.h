@@ -10,21 +10,13 @@
 #ifndef FLAME_NAMES_H
 #define FLAME_NAMES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 enum { FLAME_FAULTS_MAX = 5 };
 
-/* What kept names from being found in a file: the end of a sentence that begins with its name. */
-struct flame_fault {
-    const char *file;
-    const char *reason;
-};
-
 struct flame_names {
-    struct flame_object *objects;                /* the one that was looked for last is the first */
-    struct flame_fault faults[FLAME_FAULTS_MAX]; /* each file once */
-    size_t fault_count;
+    struct flame_object *objects; /* the one that was looked for last is the first */
+    unsigned faults;              /* files that have none, of which stderr says FLAME_FAULTS_MAX */
 };
 
 /* A zeroed struct is empty. */

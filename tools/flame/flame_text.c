@@ -3,6 +3,7 @@
 #include "tools/flame/flame_text.h"
 
 #include "exporters/console/safe_text.h"
+#include "tools/flame/flame_tree.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,9 +5,10 @@
 #ifndef FLAME_TEXT_H
 #define FLAME_TEXT_H
 
-#include "tools/flame/flame_tree.h"
-
+#include <stdint.h>
 #include <stdio.h>
+
+struct flame_tree;
 
 enum { FLAME_NUMBER_SIZE = 48 };
 

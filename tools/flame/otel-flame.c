@@ -164,16 +164,6 @@ static void print_shares(const struct flame_tree *tree)
         printf("          and %u more\n", left);
 }
 
-/* Why boxes have addresses for names. */
-static void print_faults(const struct flame_names *names)
-{
-    for (size_t i = 0; i < names->fault_count; i++) {
-        fputs("otel-flame: no names of functions: ", stderr);
-        flame_put_plain(stderr, names->faults[i].file);
-        fprintf(stderr, " %s\n", names->faults[i].reason);
-    }
-}
-
 static bool write_out(const struct request *request, const struct flame_tree *tree)
 {
     const bool is_stdout = strcmp(request->out, "-") == 0;
@@ -209,7 +199,6 @@ static int make(const struct request *request, char *const *files, int count)
     if (!has_samples(&tree) || !write_out(request, &tree))
         goto fini;
     status = added == count ? 0 : FAILED;
-    print_faults(&tree.names);
     if (strcmp(request->out, "-") != 0) {
         print_shares(&tree);
         printf("%s: ", request->out);
