@@ -8,6 +8,7 @@
 #include "tools/doctor/doctor_diagnosis.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -80,25 +81,10 @@ static bool diagnose_process(const struct doctor_process *process, struct doctor
                    "There is no process %ld: take its number as otel-doctor sees it, in the same "
                    "container.",
                    pid);
-    case DOCTOR_PROCESS_HIDDEN:
-        return say(d, "process.hidden",
-                   "Process %ld is hidden from this user, because /proc is mounted with hidepid: "
-                   "run otel-doctor as root.",
-                   pid);
-    case DOCTOR_PROCESS_OF_ANOTHER:
-        return say(d, "process.user",
-                   "Process %ld belongs to user %u, and the kernel lets only that user and root "
-                   "look into it: run otel-doctor as one of them.",
-                   pid, process->user);
-    case DOCTOR_PROCESS_UNDUMPABLE:
-        return say(d, "process.dumpable",
-                   "Process %ld has dropped privileges or is not dumpable for another reason "
-                   "(PR_SET_DUMPABLE), and the kernel lets only root look into it then: run "
-                   "otel-doctor as root.",
-                   pid);
     case DOCTOR_PROCESS_FORBIDDEN:
         return say(d, "process.forbidden",
-                   "The kernel does not let otel-doctor look into process %ld (%s): give it "
+                   "The kernel does not let otel-doctor look into process %ld (%s): run it as the "
+                   "user of that process or, where that is not enough, as root with "
                    "CAP_SYS_PTRACE in the name space of that process.",
                    pid, process->words);
     case DOCTOR_PROCESS_SILENT:
@@ -376,22 +362,50 @@ static bool diagnose_path(const struct doctor_record *r, struct doctor_diagnosis
                to->host, to->port, to->path, to->url_from);
 }
 
+/* What a status says: an HTTP status, or below 300 one of gRPC. The first row that has it. */
+static const struct {
+    int first, last;
+    const char *rule, *what, *advice;
+} statuses[] = {
+    {7, 7, "grpc.denied", "The receiver does not let us in",
+     "put the credentials into OTEL_EXPORTER_OTLP_HEADERS"},
+    {16, 16, "grpc.denied", "The receiver does not let us in",
+     "put the credentials into OTEL_EXPORTER_OTLP_HEADERS"},
+    {14, 14, "grpc.unavailable", "The receiver is there but takes nothing now",
+     "look at its log and at where it sends spans itself"},
+    {0, 299, "grpc.failed", "The receiver refuses the request", "look at its log"},
+    {401, 401, "http.unauthorized", "The receiver wants to know who sends",
+     "put the credentials into OTEL_EXPORTER_OTLP_HEADERS, for example "
+     "authorization=Bearer%20TOKEN"},
+    {403, 403, "http.forbidden", "The receiver knows who sends and does not allow it",
+     "look at the credentials in OTEL_EXPORTER_OTLP_HEADERS and at what they permit"},
+    {413, 413, "http.too_large", "The server refuses even an empty request as too large",
+     "correct its limit"},
+    {429, 429, "http.too_many", "The receiver has no room for us now",
+     "send less, or ask for a higher quota"},
+    {503, 503, "http.unavailable", "The receiver is there but takes nothing now",
+     "look at its log and at where it sends spans itself"},
+    {300, 499, "http.refused", "The server refuses the request",
+     "look at its log, and whether it is a receiver of OTLP"},
+    {500, INT_MAX, "http.server_error", "The receiver fails", "look at its log"},
+};
+
+/* What the status is about, where that does not depend on the settings. */
+static bool say_status(struct doctor_diagnosis *d, int status, const char *said)
+{
+    size_t i = 0;
+    while (status < statuses[i].first || status > statuses[i].last)
+        i++;
+    return say(d, statuses[i].rule, "%s (%sstatus %d)%s: %s.", statuses[i].what,
+               status < 300 ? "gRPC " : "", status, said, statuses[i].advice);
+}
+
 static bool diagnose_status(const struct doctor_record *r, const char *said,
                             struct doctor_diagnosis *d)
 {
     const struct doctor_target *to = &r->target;
     const int status = r->answer.status;
     switch (status) {
-    case 401:
-        return say(d, "http.unauthorized",
-                   "The receiver wants to know who sends (status 401)%s: put the credentials into "
-                   "OTEL_EXPORTER_OTLP_HEADERS, for example authorization=Bearer%%20TOKEN.",
-                   said);
-    case 403:
-        return say(d, "http.forbidden",
-                   "The receiver knows who sends and does not allow it (status 403)%s: look at the "
-                   "credentials in OTEL_EXPORTER_OTLP_HEADERS and at what they permit.",
-                   said);
     case 404:
         return diagnose_path(r, d);
     case 405:
@@ -400,33 +414,19 @@ static bool diagnose_status(const struct doctor_record *r, const char *said,
                    "The server does not take POST at %s (status %d): it is no receiver of OTLP, or "
                    "the path in %s is wrong.",
                    to->path, status, to->url_from);
-    case 413:
-        return say(d, "http.too_large",
-                   "The server refuses even an empty request as too large (status 413): correct "
-                   "its limit.");
     case 415:
         return say(d, "http.media_type",
                    "The receiver does not take %s (status 415)%s: set %s to another protocol, or "
                    "leave out the compression.",
                    doctor_protocol_word(to->protocol), said, to->protocol_from);
-    case 429:
-        return say(d, "http.too_many",
-                   "The receiver has no room for us now (status 429)%s: send less, or ask for a "
-                   "higher quota.",
-                   said);
     case 502:
     case 504:
         return say(d, "http.bad_gateway",
                    "A gateway at %s answers instead of the receiver, which it cannot reach (status "
                    "%d): start the receiver behind it.",
                    to->host, status);
-    case 503:
-        return say(d, "http.unavailable",
-                   "The receiver is there but takes nothing now (status 503)%s: look at its log "
-                   "and at where it sends spans itself.",
-                   said);
     default:
-        return false;
+        return say_status(d, status, said);
     }
 }
 
@@ -446,15 +446,7 @@ static bool diagnose_http(const struct doctor_record *r, struct doctor_diagnosis
                    "does not follow: put the right URL into %s.",
                    answer->status, answer->location[0] != '\0' ? answer->location : "nowhere",
                    r->target.url_from);
-    if (diagnose_status(r, said, d))
-        return true;
-    if (answer->status >= 500)
-        return say(d, "http.server_error", "The receiver fails (status %d)%s: look at its log.",
-                   answer->status, said);
-    return say(d, "http.refused",
-               "The server refuses the request (status %d)%s: look at its log, and whether it is a "
-               "receiver of OTLP.",
-               answer->status, said);
+    return diagnose_status(r, said, d);
 }
 
 /* ---- OTLP and the span ---------------------------------------------------------------- */
@@ -467,29 +459,12 @@ static bool diagnose_grpc(const struct doctor_record *r, struct doctor_diagnosis
     const char *said = quote(r->answer.message, room);
     if (to->protocol != OTEL_OTLP_GRPC || r->answer.results[DOCTOR_OTLP] != DOCTOR_FAILED)
         return false;
-    switch (status) {
-    case 12:
+    if (status == 12)
         return say(d, "grpc.unimplemented",
                    "The server speaks gRPC but does not know OTLP's traces (UNIMPLEMENTED)%s: %s "
                    "%s, or let the receiver take traces.",
                    said, correct(to), to->url_from);
-    case 7:
-    case 16:
-        return say(d, "grpc.denied",
-                   "The receiver does not let us in (gRPC status %d)%s: put the credentials into "
-                   "OTEL_EXPORTER_OTLP_HEADERS.",
-                   status, said);
-    case 14:
-        return say(d, "grpc.unavailable",
-                   "The receiver is there but takes nothing now (UNAVAILABLE)%s: look at its log "
-                   "and at where it sends spans itself.",
-                   said);
-    default:
-        return status >= 0 &&
-               say(d, "grpc.failed",
-                   "The receiver refuses the request (gRPC status %d)%s: look at its log.", status,
-                   said);
-    }
+    return status >= 0 && say_status(d, status, said);
 }
 
 static bool diagnose_otlp(const struct doctor_record *r, struct doctor_diagnosis *d)

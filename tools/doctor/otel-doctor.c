@@ -175,36 +175,23 @@ static int parse_options(struct doctor *doctor, int argc, char **argv)
                                             {NULL, 0, NULL, 0}};
     doctor->sends = true;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        switch (option) {
-        case 'c':
+        if (option == 'c')
             doctor->config_file = optarg;
-            break;
-        case 'e':
+        else if (option == 'e')
             doctor->endpoint = optarg;
-            break;
-        case 'p':
-            if (!parse_pid(optarg, &doctor->record.process.pid)) {
-                fputs("otel-doctor: --pid wants the number of a process\n", stderr);
-                return USAGE;
-            }
-            break;
-        case 'n':
+        else if (option == 'n')
             doctor->sends = false;
-            break;
-        case 'j':
-            doctor->form = DOCTOR_FORM_JSON;
-            break;
-        case 'b':
-            doctor->form = DOCTOR_FORM_BRIEF;
-            break;
-        case 'h':
-            fputs(usage_text, stdout);
-            return 0;
-        case 'v':
-            printf("otel-doctor %s\n", OTEL_VERSION);
-            return 0;
-        default:
+        else if (option == 'j' || option == 'b')
+            doctor->form = option == 'j' ? DOCTOR_FORM_JSON : DOCTOR_FORM_BRIEF;
+        else if (option == 'h')
+            return fputs(usage_text, stdout) < 0;
+        else if (option == 'v')
+            return printf("otel-doctor %s\n", OTEL_VERSION) < 0;
+        else if (option != 'p')
             return USAGE; /* getopt_long has said why */
+        else if (!parse_pid(optarg, &doctor->record.process.pid)) {
+            fputs("otel-doctor: --pid wants the number of a process\n", stderr);
+            return USAGE;
         }
     }
     if (optind < argc) {

@@ -54,18 +54,14 @@ struct doctor_faults {
 enum doctor_process_state {
     DOCTOR_PROCESS_NOT_ASKED,
     DOCTOR_PROCESS_SPEAKS,
-    DOCTOR_PROCESS_SILENT,     /* it publishes nothing */
-    DOCTOR_PROCESS_ABSENT,     /* there is none */
-    DOCTOR_PROCESS_HIDDEN,     /* there is, but /proc does not show it */
-    DOCTOR_PROCESS_OF_ANOTHER, /* user */
-    DOCTOR_PROCESS_UNDUMPABLE,
-    DOCTOR_PROCESS_FORBIDDEN /* by another rule */
+    DOCTOR_PROCESS_SILENT,   /* it publishes nothing */
+    DOCTOR_PROCESS_ABSENT,   /* there is none */
+    DOCTOR_PROCESS_FORBIDDEN /* the kernel does not let us look */
 };
 
 struct doctor_process {
     enum doctor_process_state state;
     long pid;
-    unsigned user;             /* that it belongs to */
     char words[DOCTOR_SHORT];  /* what the kernel says */
     char message[DOCTOR_TEXT]; /* of its start: where spans go, by which sampler */
 };

@@ -11,33 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* ---- may we look? --------------------------------------------------------------------- */
-
-/* Which rule it is that keeps us from looking, for which the kernel says `error`. */
-static enum doctor_process_state rule_of(struct doctor_process *process, int error)
-{
-    char path[64];
-    struct stat entry;
-    snprintf(path, sizeof path, "/proc/%ld", process->pid);
-    if (stat(path, &entry) != 0)
-        return kill((pid_t)process->pid, 0) != 0 && errno == ESRCH ? DOCTOR_PROCESS_ABSENT
-                                                                   : DOCTOR_PROCESS_HIDDEN;
-    snprintf(process->words, sizeof process->words, "%s", strerror(error));
-    if (geteuid() == 0)
-        return DOCTOR_PROCESS_FORBIDDEN;
-    process->user = entry.st_uid;
-    if (process->user != geteuid())
-        return DOCTOR_PROCESS_OF_ANOTHER;
-    /* The kernel gives root the entries of a process that is not dumpable. */
-    snprintf(path, sizeof path, "/proc/%ld/maps", process->pid);
-    return stat(path, &entry) == 0 && entry.st_uid == 0 ? DOCTOR_PROCESS_UNDUMPABLE
-                                                        : DOCTOR_PROCESS_FORBIDDEN;
-}
-
-/* ---- what it says --------------------------------------------------------------------- */
 
 /* The text of a line of /proc/PID/maps that is one of ours, and its number; NULL: it is none. */
 static char *published_text(char *line, size_t *number)
@@ -77,7 +50,10 @@ bool doctor_process_look(struct doctor_record *record)
     snprintf(path, sizeof path, "/proc/%ld/maps", process->pid);
     FILE *maps = fopen(path, "re");
     if (maps == NULL) {
-        process->state = rule_of(process, errno);
+        snprintf(process->words, sizeof process->words, "%s", strerror(errno));
+        process->state = kill((pid_t)process->pid, 0) != 0 && errno == ESRCH
+                             ? DOCTOR_PROCESS_ABSENT
+                             : DOCTOR_PROCESS_FORBIDDEN;
         return true;
     }
     process->state = DOCTOR_PROCESS_SILENT;

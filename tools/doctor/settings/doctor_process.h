@@ -7,7 +7,7 @@
 #include "tools/doctor/findings/doctor_findings.h"
 
 /* Look into record->process.pid: what counts there is listed as settings; what is wrong with it, or
- * which rule of the kernel forbids to look, goes into record->process. False: no memory. */
+ * why the kernel does not let us look, goes into record->process. False: no memory. */
 bool doctor_process_look(struct doctor_record *record);
 
 #endif
