@@ -85,7 +85,7 @@ static otel_log_handler *current_handler(void **state)
         const struct slot *slot = &slots[ticket % SLOT_COUNT];
         const uint64_t handler = oteli_load_acquire_64(&slot->handler);
         *state = (void *)(uintptr_t)oteli_load_acquire_64(&slot->state);
-        /* Whoever overwrites this slot has taken its ticket before. */
+        /* A thread that overwrites this slot has taken its ticket before. */
         if (oteli_load_acquire_64(&taken) - ticket < SLOT_COUNT)
             return (otel_log_handler *)(uintptr_t)handler;
     }

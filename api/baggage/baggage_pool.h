@@ -16,8 +16,8 @@
 #include "common/text/text.h"
 #include <otel/baggage.h>
 
-/* What W3C Baggage asks everybody to carry, and the most that we do. Bytes are those of the
- * header's text as we write it. */
+/* The limits that every platform has to carry after W3C Baggage; we carry no more. Bytes are those
+ * of the header's text as we write it. */
 enum { OTELI_BAGGAGE_MEMBERS = 64, OTELI_BAGGAGE_BYTES = 8192 };
 
 /* How much text of headers is looked at, with what is not kept of it: blanks, malformed members,

@@ -21,8 +21,8 @@ static otel_tracer *heads[HEADS]; /* by a hash of what makes a tracer different 
 /* Even, and another one whenever tracers have to be asked for again. */
 static uint64_t stamp = 2;
 
-/* What everybody gets when there is no memory for a tracer of their own, and in an orphan,
- * which does not allocate. */
+/* What otel_tracer_get returns when there is no memory for another tracer, and in an orphan, which
+ * does not allocate. */
 otel_tracer oteli_tracer_nameless = {.scope = {.name = {"", 0},
                                                .version = {"", 0},
                                                .schema_url = {"", 0},

@@ -11,7 +11,7 @@ enum { FIRST_DEPTH = 16, FIRST_DEPTH_OF_FIBRE = 4, DEEPEST = 1 << 16 };
 
 static struct oteli_active_span bottom = {.self = {{0, 0, 0, OTELI_REF_ATTACHED}},
                                           .below = OTELI_NOT_A_COVER};
-struct oteli_thread oteli_empty_thread = {.fast = OTELI_NOBODYS,
+struct oteli_thread oteli_empty_thread = {.fast = OTELI_EMPTY_STATE,
                                           .generation = OTELI_NO_GENERATION,
                                           .top = &bottom,
                                           .last = &bottom,

@@ -81,7 +81,7 @@ struct otel_stack {
 
 /* What oteli_thread.fast holds in the empty state, and while a call is under way; and the
  * generation of a state that fits no SDK. */
-#define OTELI_NOBODYS UINT64_MAX
+#define OTELI_EMPTY_STATE UINT64_MAX
 #define OTELI_BUSY (UINT64_MAX - 1)
 #define OTELI_NO_GENERATION (OTELI_NEVER_FAST - 1)
 

@@ -105,14 +105,14 @@ OTELI_INTERNAL_API bool oteli_clock_renew(void);
  * happened to the wall clock meanwhile. */
 OTELI_INTERNAL_API void oteli_clock_rest(void);
 
-/* Convert a stored time of a span with this epoch to Unix nanoseconds. Equal times of one
- * epoch give equal answers, whoever asks and whenever. A time that no renewal has covered
- * yet makes one. */
+/* Convert a stored time of a span with this epoch to Unix nanoseconds. Equal times of one epoch
+ * give equal answers, on every thread and at any time. A time that no renewal has covered yet makes
+ * one. */
 uint64_t oteli_clock_to_ns(uint64_t stored, uint32_t epoch);
 
-/* The times of a span as everybody gets them. What the program gave stays as it is, also an end
- * before the start. Of two measured times the end is not before the start: the counter of another
- * core may be behind, within the error of measuring. */
+/* The times of a span, as exporters, views and processors get them. What the program gave stays as
+ * it is, also an end before the start. Of two measured times the end is not before the start: the
+ * counter of another core may be behind, within the error of measuring. */
 struct oteli_span_times {
     uint64_t start_ns;
     uint64_t end_ns;
@@ -141,7 +141,7 @@ OTELI_INTERNAL_API uint64_t oteli_clock_ticks_of_ns(uint64_t ns);
  * read there before stays exact; what was read elsewhere is off by that core's offset. */
 OTELI_INTERNAL_API bool oteli_clock_measure_offsets(const uint64_t *stop);
 
-/* In a forked child: whoever was at the clock does not exist here. Stores only. */
+/* In a forked child: a thread that had the lock of the clock does not exist here. Stores only. */
 void oteli_clock_forget(void);
 
 /* CLOCK_MONOTONIC in nanoseconds: deadlines and schedules. */

@@ -41,7 +41,8 @@ static void on_fork_child(void)
     forget_all();
 }
 
-/* Nobody waits for the one that registers, or a child in which it does not exist would. */
+/* No thread waits for the one that registers: in a child that thread does not exist, and the child
+ * would wait for ever. */
 void oteli_fork_add(void (*forget)(void))
 {
     const uint64_t number = number_of(forget);

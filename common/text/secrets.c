@@ -46,7 +46,7 @@ static bool is_address(const char *authority, size_t length)
     return colon + 1 + port == authority + length || colon[1 + port] == ',';
 }
 
-/* The host behind a scheme, and in front of it whoever uses it. */
+/* Where the host begins behind a scheme: after the user and the password, if it has them. */
 static const char *host_of(const struct output *output, const char *authority)
 {
     const size_t length = strcspn(authority, "/?# \"");

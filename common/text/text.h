@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* common/text/text.h - cut, compare and decode pieces of text that somebody else wrote.
+/* common/text/text.h - cut, compare and decode pieces of text that comes from outside: headers,
+ * settings, responses.
  *
  * A piece is an otel_slice: it points into the text and is not NUL-terminated. Nothing
  * here depends on the locale or on errno, and only oteli_slice_copy and oteli_parse_decimal

@@ -180,7 +180,7 @@ static const struct oteli_schema parent_based =
                    KEY("remote_parent_not_sampled", sampler), KEY("local_parent_sampled", sampler),
                    KEY("local_parent_not_sampled", sampler));
 static const struct oteli_schema always_record = OBJECT(REQUIRED("root", sampler));
-/* Asking all the time is not what anybody means by 0. */
+/* With 0 the sampler would ask without a pause. */
 static const struct oteli_schema polling = INTEGER(1, INT32_MAX);
 static const struct oteli_schema url = {.shape = OTELI_SHAPE_TEXT, .check = oteli_check_endpoint};
 static const struct oteli_schema jaeger_remote = OBJECT_OR_NULL(

@@ -2,7 +2,7 @@
 /* exporters/console/duration.c - how long something took, as people say it. Any thread.
  *
  * Each figure is rounded once, from the nanoseconds, and before it is decided which unit
- * and how many decimals it gets: nobody wants to read "1000 µs" or "60.0 s". */
+ * and how many decimals it gets: "1000 µs" and "60.0 s" would be hard to read. */
 #include "exporters/console/duration.h"
 
 #include <inttypes.h>

@@ -96,7 +96,8 @@ static bool push(struct file_exporter *file)
     return true;
 }
 
-/* Sending has failed. What was begun is ended, for whoever still reads then. */
+/* Writing has failed. A line that was begun is ended by a newline, so that a reader finds the next
+ * line whole. */
 static void fail(struct file_exporter *file, otel_export *call)
 {
     const bool is_torn = errno != EPIPE && file->sent != file->line;

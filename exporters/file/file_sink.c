@@ -27,14 +27,14 @@ enum { ROTATED_FILES = 3, NUMBER_CHARACTERS = 24 };
 
 static int open_path(const char *path)
 {
-    /* Without O_NONBLOCK a FIFO that nobody reads would never be open. */
+    /* Without O_NONBLOCK, open would wait for a reader of a FIFO. */
     return oteli_descriptor_lift(
         open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0644));
 }
 
-/* A file description of our own for what stdout is, where there can be one: its O_NONBLOCK
- * concerns nobody else. Of a regular file the shared one is right, for it has the offset at
- * which the program itself goes on. */
+/* A file description of our own for what stdout is, where there can be one: its O_NONBLOCK concerns
+ * no other process. Of a regular file the shared one is right, for it has the offset at which the
+ * program itself goes on. */
 static int open_stdout(struct oteli_sink *sink, mode_t type)
 {
     int fd = -1;
@@ -166,7 +166,7 @@ static void rotate(struct oteli_sink *sink)
 {
     int64_t bytes = 0;
     if (flock(sink->held.fd, LOCK_EX | LOCK_NB) != 0)
-        return; /* somebody else is at it: this once the file becomes larger */
+        return; /* another process renames it: so this file grows a little longer */
     if (is_current(sink, &bytes))
         shift_files(sink);
     (void)flock(sink->held.fd, LOCK_UN);
@@ -194,7 +194,7 @@ static bool prepare_file(struct oteli_sink *sink, size_t more)
 
 /* ---- writing -------------------------------------------------------------------------- */
 
-/* Take back the end of a line that did not fit, unless somebody has written behind it. */
+/* Take back the end of a line that did not fit, unless another process has written behind it. */
 static void cut_off(const struct oteli_sink *sink, size_t bytes)
 {
     struct stat status;

@@ -5,11 +5,11 @@
  *                                  ▲ exchanged under a lock that is held for one decision
  *     otel-sampler: ask ─▶ parse ──┘ ─▶ sleep ─▶ ask …
  *
- * The thread is needed because nobody else is sure to come by: the exporter thread sleeps while
+ * The thread is needed because no other can wait for the server: the exporter thread sleeps while
  * no span is sampled, which is what a strategy may lead to, and an app thread must not wait.
  *
- * Fork: a child has a copy of the strategy and no thread. The first question there makes the
- * lock free, for whoever had it is not there, and starts a thread with a connection of its own. */
+ * Fork: a child has a copy of the strategy and no thread. The first decision there resets the lock,
+ * whose holder may not exist in the child, and starts a thread with a connection of its own. */
 #include "common/base/atomic.h"
 #include "common/base/spin_lock.h"
 #include "common/clock/clock.h"

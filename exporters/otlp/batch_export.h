@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/batch_export.h - what happens to a batch until every span of it is accounted for.
  *
- *     spans of the batch   │ slot 0: its stretch │ slot 1: its stretch │ nobody's yet
+ *     spans of the batch   │ slot 0: its stretch │ slot 1: its stretch │ not taken yet
  *                                  └ the part that its request holds
  *
  * A slot takes as many spans as go into one request, sends them, and then takes the next. A

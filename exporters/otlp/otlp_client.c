@@ -130,11 +130,11 @@ static int patience_ms(const struct oteli_otlp_client *client, bool ends)
     return client->meanwhile.run != NULL ? client->meanwhile.run(client->meanwhile.state) : INT_MAX;
 }
 
-/* Until the end, or until somebody does not want to wait for it. */
+/* To the end of the request, which is at once after oteli_otlp_client_wake. */
 static void deliver(struct oteli_otlp_client *client)
 {
     struct oteli_request_call *request_call = &client->request_call;
-    oteli_fence_full(); /* either this sees the wake, or who wakes finds what there is to wake */
+    oteli_fence_full(); /* either this thread sees the wake, or the waking one the request */
     bool has_ended = !oteli_request_call_is_pending(request_call);
     while (!has_ended) {
         const bool ends = is_woken(client);

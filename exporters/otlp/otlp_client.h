@@ -38,7 +38,7 @@ struct oteli_otlp_result {
     bool is_too_large; /* for the receiver, or for us: then there was no attempt */
     bool has_no_memory;
     bool has_no_service;   /* the receiver is there, and knows nothing of this signal */
-    bool has_no_time;      /* none was left, or somebody has woken it */
+    bool has_no_time;      /* none was left, or oteli_otlp_client_wake was called */
     bool may_have_arrived; /* not delivered, as far as is known */
     uint64_t rejected;     /* delivered: items that the receiver refuses */
     unsigned attempts;

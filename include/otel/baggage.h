@@ -9,7 +9,7 @@
  * another one. So a request of an event loop either attaches its context or keeps its baggage,
  * and nothing leaks if a program forgets to let go of one.
  *
- * Whoever gets a request may read its baggage: nothing that is secret belongs in it, and
+ * Every service that gets a request can read its baggage: nothing that is secret belongs in it, and
  * otel_context_with_baggage(context, otel_baggage_none()) is what to send where it is not wanted.
  *
  * Threads:  any thread, lock-free. Works without an SDK.

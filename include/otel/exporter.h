@@ -242,7 +242,7 @@ typedef struct otel_exporter {
     /* Where spans go, for the message of the start: a URL without secrets, a path, "stdout"; valid
      * until `free`. NULL: the message has the name only. */
     const char *destination;
-    bool destination_is_default; /* nobody has chosen it */
+    bool destination_is_default; /* no setting has chosen it */
 
     /* otel_shutdown waits, and every batch is exported: go on with what `attend` does, without
      * waiting. Returns -1 when there is nothing left that can be done now; otherwise after how many

@@ -2,8 +2,8 @@
 /* otel/fibre.h - current contexts for coroutines and fibres, which share threads by turns.
  *
  * What is current belongs to a thread: attached contexts, entered spans, baggage. A fibre that
- * has an otel_stack has its own instead: whoever switches fibres exchanges the stacks as well,
- * and the fibre finds everything as it left it, on any thread.
+ * has an otel_stack has its own instead: the code that switches fibres exchanges the stacks as
+ * well, and the fibre finds everything as it left it, on any thread.
  *
  *     otel_stack *before = otel_stack_switch(fibre->stack);
  *     resume(fibre);                                          runs until it yields or ends

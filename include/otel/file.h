@@ -29,10 +29,10 @@ typedef struct otel_file_options {
 /* The exporter `otlp/file`, and without a path `otlp/stdout`: one line a batch, an
  * ExportTraceServiceRequest (or TracesData: they are the same) in OTLP's JSON encoding. NULL
  * options are those for stdout. Files are opened for appending, with mode 0644 less the umask,
- * and opened anew when somebody has renamed them, so tools that rotate logs work, too.
- * OTEL_ERROR_SYSTEM: the file cannot be opened (errno says why). What cannot be written is
- * dropped and counted (OTEL_DROP_PERMANENT_ERROR), and no part of a line stays; a later batch
- * tries again. */
+ * and opened anew when another program has renamed them, so tools that rotate logs work, too.
+ * OTEL_ERROR_SYSTEM: the file cannot be opened (errno says why). What cannot be written is dropped
+ * and counted (OTEL_DROP_PERMANENT_ERROR), and no part of a line stays; a later batch tries
+ * again. */
 OTEL_API OTEL_MUST_USE otel_status otel_file_exporter_new(const otel_file_options *options,
                                                           otel_exporter *exporter);
 

@@ -53,8 +53,8 @@ OTEL_API void otel_lines_mount(otel_lines *lines, const otel_span *parents, size
 
 /* How many spans there are, and each of them: `*cursor` begins at 0. False: no more. Views
  * are valid until otel_lines_free. Times are Unix time; the ids of collected spans are
- * those of a trace that nobody else has seen. The name of a span of otel_span_enter_address
- * is "0x…", and that text is valid until the thread's next call. In library `otel-sdk`. */
+ * those of a trace that occurs nowhere else. The name of a span of otel_span_enter_address is
+ * "0x…", and that text is valid until the thread's next call. In library `otel-sdk`. */
 OTEL_API size_t otel_lines_size(const otel_lines *lines);
 OTEL_API bool otel_lines_next(const otel_lines *lines, size_t *cursor, otel_span_view *span);
 

@@ -82,9 +82,9 @@ typedef struct otel_otlp_options {
     const char *no_proxy; /* hosts, separated by commas; counts where `proxy` is given */
 
     /* Called before each attempt, on the thread that exports, to add headers that change: a
-     * token, for instance. Should not wait: exports do meanwhile. false: the attempt counts as
-     * one that found nobody, and is made again later. Spans that it starts are not recorded.
-     * Or NULL. */
+     * token, for instance. Should not wait: exports do meanwhile. false: the attempt counts as one
+     * without a connection, and is made again later. Spans that it starts are not recorded. Or
+     * NULL. */
     bool (*add_headers)(void *state, otel_otlp_request_headers *headers);
     void *add_headers_state;
     void (*free_add_headers_state)(void *state); /* with the exporter; or NULL */

@@ -9,9 +9,9 @@
  *
  * From there on the span is as any other that ended on this thread: limits, one value a key,
  * UTF-8, the queue, the exporters, and otel_stats, which counts it as started and ended. On the
- * way there it is not: it is never current and nobody's parent here; it gets no attributes of
- * the context; no sampler is asked, and no rule that holds traces back (tail_keep…), since
- * the caller has decided. Of processors only on_end sees it, for it never started.
+ * way there it is not: it is never current and no span's parent here; it gets no attributes of the
+ * context; no sampler is asked, and no rule that holds traces back (tail_keep…), since the caller
+ * has decided. Of processors only on_end sees it, for it never started.
  *
  * Threads:  any thread.
  * Cost:     no lock; no system call but to wake the exporter thread; memory only while a span is

@@ -166,10 +166,10 @@ OTEL_API OTEL_MUST_USE otel_status otel_flush(int64_t timeout_ms);
 OTEL_API OTEL_MUST_USE otel_status otel_shutdown(int64_t timeout_ms);
 
 /* Without a thread (otel_sdk_options.threadless): be the exporter thread for `timeout_ms` (0:
- * do what can be done at once, and do not wait). Somebody has to call this, or otel_flush, or
- * spans pile up until the queue is full. Any thread; if several call, one works and the others
- * wait their time. It returns early when the SDK stops. OTEL_ERROR_INVALID_ARGUMENT: the
- * exporter thread does this already. */
+ * do what can be done at once, and do not wait). The program has to call this, or otel_flush, or
+ * spans pile up until the queue is full. Any thread; if several call, one works and the others wait
+ * their time. It returns early when the SDK stops. OTEL_ERROR_INVALID_ARGUMENT: the exporter thread
+ * does this already. */
 OTEL_API otel_status otel_poll(int64_t timeout_ms);
 
 /* For an event loop: call otel_poll(0) whenever the descriptor is readable (epoll, poll, libuv's

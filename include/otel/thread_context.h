@@ -35,7 +35,7 @@ typedef struct otel_thread_context_record {
  * before or of after a change. They never write it, unless they publish contexts of their own
  * through it, one inside the other: then they put back what was there before, as otel-c does. A
  * program that is linked statically exports it with the link option that otel's CMake and
- * pkg-config files give, or nobody outside finds it. */
+ * pkg-config files give, or readers outside do not find it. */
 #if defined(__GNUC__) /* other compilers need not have thread-local variables */
 #define OTEL_THREAD_CONTEXT_TLS_ __thread __attribute__((tls_model("initial-exec")))
 OTEL_API extern OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *otel_thread_ctx_v1;

@@ -250,8 +250,8 @@ static void stop(void *state)
     free(source);
 }
 
-/* The kernel has left the mappings out of the child, and its memory may be anybody's there. What is
- * allocated stays: this may run where nothing can be freed. */
+/* The child does not have the mappings, and other memory may be at their addresses: they are not
+ * unmapped. What is allocated stays: this may run where nothing can be freed. */
 static void forget(void *state)
 {
     struct perf_source *source = state;

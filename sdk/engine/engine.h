@@ -36,7 +36,7 @@ enum {
     OTELI_EXPORT_OUTCOMES = OTELI_EXPORT_DROPPED + OTEL_DROP_REASON_COUNT
 };
 
-/* One exporter and what it did. Counters have one writer at a time, anybody reads. */
+/* One exporter and what it did. Counters have one writer at a time; any thread reads them. */
 struct oteli_pipeline {
     otel_exporter exporter;
     uint64_t delivered;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/engine/queue.c - the producers' side of the batch span processor. App threads, lock-free,
- * once in a lot or a line of spans.
+ * once a quota or a line of spans.
  *
- * A quota is the right to end some spans. Quotas are large while there is room for everybody
- * to have one, and single spans when there is not, so the limit is exact for any number
- * of threads: the sum of all quotas, lines and batches never exceeds the queue's size. Mounts
- * reserve what they need, all or nothing, and take nothing of a lot. */
+ * A quota is the right to end some spans. Quotas are large while there is room for one of each
+ * thread, and single spans when there is not, so the limit is exact for any number of threads: the
+ * sum of all quotas, lines and batches never exceeds the queue's size. Mounts reserve what they
+ * need, all or nothing, and take nothing from a quota. */
 #include "sdk/engine/queue.h"
 #include "sdk/engine/engine.h"
 
-enum { LARGEST_LOT = 128, FEW_THREADS = 2 };
+enum { LARGEST_QUOTA = 128, FEW_THREADS = 2 };
 
 /* A thread that goes on gets twice what it has used up; one that stops keeps what is left of
  * its quota, and that room is lost to the others. So quotas begin with one span, and leave room
@@ -18,8 +18,8 @@ static uint64_t quota_size(const struct oteli_engine *engine, uint64_t room, uin
 {
     const uint64_t threads = oteli_load_relaxed_32(&engine->sdk.threads);
     uint64_t most = room / (8 * (threads > FEW_THREADS ? threads : FEW_THREADS));
-    if (most > LARGEST_LOT)
-        most = LARGEST_LOT;
+    if (most > LARGEST_QUOTA)
+        most = LARGEST_QUOTA;
     if (most > (uint64_t)ended * 2)
         most = (uint64_t)ended * 2;
     return most != 0 ? most : 1;
@@ -37,8 +37,8 @@ static void unsay_full(const struct oteli_engine *engine)
         oteli_store_relaxed_64(&oteli_full, 0);
 }
 
-/* Nobody needs to ask for room any more. Either we see here what was freed meanwhile, or
- * whoever frees it sees what we have said. */
+/* App threads need not ask for room any more. Either this thread sees the room that another thread
+ * has freed meanwhile, or that one sees `oteli_full` when it has freed it. */
 static void mark_queue_full(const struct oteli_engine *engine)
 {
     oteli_exchange_full_64(&oteli_full, engine->sdk.generation);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/lifecycle/lifecycle.c - start, flush, shut down. One lock guards which engine is the current
- * one; nobody waits for anything else while holding it. */
+ * one; no thread waits for anything else while it holds the lock. */
 #include "sdk/lifecycle/lifecycle.h"
 #include "api/propagators/composite_propagator.h"
 #include "common/clock/clock.h"
@@ -30,7 +30,7 @@
 
 enum { GRACE_NS = 50 * OTELI_NS_PER_MS };
 
-static struct oteli_engine *graves;           /* engines that somebody may still be inside */
+static struct oteli_engine *graves;           /* engines that a thread may still be inside */
 static void (*companion)(int64_t timeout_ms); /* what otel_shutdown stops first */
 
 static void forget_parent(void)
@@ -374,8 +374,8 @@ static void stop_simple(struct oteli_engine *stopped, uint64_t deadline_ns)
     pthread_mutex_unlock(&stopped->mutex);
 }
 
-/* Flush and free what is the program's, once nobody is inside of it any more. What cannot be
- * done in time is done when the engine is freed. */
+/* Flush and free the program's processors and sampler, once no thread is inside of them any more.
+ * What cannot be done in time is done when the engine is freed. */
 static otel_status stop_program(struct oteli_engine *stopped, uint64_t deadline_ns)
 {
     if (!stopped->sdk.program.has_callbacks)

@@ -115,8 +115,8 @@ static bool put(const struct held *held, int fd, uint32_t kind)
            control(held->epoll_fd, EPOLL_CTL_ADD, fd, kind);
 }
 
-/* Who wakes the worker may have its number in hand: it becomes that of the new one in one step, and
- * nobody else's in between. */
+/* A thread that wakes the worker may have read the old socket's number already. dup3 gives that
+ * number to the new socket in one step, so that it never names another file in between. */
 static void take_place(struct held *held, int number)
 {
     if (number < 0 || number == held->pair[1] || dup3(held->pair[1], number, O_CLOEXEC) < 0)

@@ -8,7 +8,7 @@
  *
  * Copies are in the batch's arena, so that sets and lines need not wait for the export.
  *
- * Threads:  the worker, or whoever holds the mutex of a synchronous engine. A set is read
+ * Threads:  the worker, or the thread that holds the mutex of a synchronous engine. A set is read
  *           only. */
 #ifndef OTELI_MOUNT_EXPAND_H
 #define OTELI_MOUNT_EXPAND_H

@@ -6,9 +6,9 @@
  *     ... | line | line | (claimed) | line |  free ...
  *
  * A producer takes a ticket with one atomic addition and publishes its slot on its own:
- * one that is preempted between the two delays nobody but the worker, and the worker can
- * look past it (oteli_ring_peek). This is where ck_ring differs, whose producers publish in
- * order and wait for each other.
+ * one that is preempted between the two delays no other producer, and the worker can look past it
+ * (oteli_ring_peek). This is where ck_ring differs, whose producers publish in order and wait for
+ * each other.
  *
  * The ring never is full: it has a slot for every line that can exist, and a line is in it
  * at most once. So a slot is free again long before its turn comes round.

@@ -12,8 +12,8 @@
 /* Whether the span has a parent, here or in another process. */
 bool oteli_query_has_parent(const otel_sampling_query *query);
 
-/* Whether it has one for which somebody has decided: B3 can leave that to the process that it
- * calls. */
+/* Whether the span has a parent with a sampling decision: a B3 header may come without one, which
+ * leaves the decision to this process. */
 bool oteli_query_has_decision(const otel_sampling_query *query);
 
 /* R: the explicit one of the tracestate, or else the low 56 bits of the trace id. */

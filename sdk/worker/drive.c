@@ -84,7 +84,8 @@ static uint64_t prepare_wait(struct oteli_engine *engine, enum oteli_round round
     return 0;
 }
 
-/* Do what there is to do, without waiting for anybody. False: the SDK has stopped. */
+/* One step of the exporter thread's work, without waiting for an exporter. False: the SDK has
+ * stopped. */
 static bool step(struct oteli_engine *engine)
 {
     uint64_t tick_ns = UINT64_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/worker/export.c - hand batches to exporters, hold them to their deadline, count what became
- * of the spans. The worker, or whoever holds the mutex of a synchronous engine. */
+ * of the spans. The worker, or the thread that holds the mutex of a synchronous engine. */
 #include "sdk/worker/export.h"
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"
@@ -76,7 +76,7 @@ static void tell(struct oteli_pipeline *pipeline, uint64_t lost, otel_drop_reaso
 void oteli_export_tell_drops(struct oteli_engine *engine)
 {
     if (engine->pipeline_count == 0)
-        return; /* spans that nobody wants are not lost */
+        return; /* without an exporter spans are discarded, not lost */
     uint64_t dropped = 0;
     for (const struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next)
         if (oteli_load_acquire_64(&at->generation) == engine->sdk.generation)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/worker/on_idle.c - exporters that have something to do without being given a batch
- * (otel_exporter.attend). The worker, or whoever holds the mutex of a synchronous engine.
+ * (otel_exporter.attend). The worker, or the thread that holds the mutex of a synchronous engine.
  *
  * They are called between exports and never wait: exports come first. What they ask for is a
  * time, which is one deadline more for the worker's sleep, and a descriptor. While there is one to
@@ -150,8 +150,9 @@ void oteli_on_idle_sleep(struct oteli_engine *engine, uint32_t heard, int64_t wa
     }
     deadline_ns = oteli_on_idle_watch(engine, deadline_ns);
     oteli_waker_set_fd(waker, event_fds->pair[1], event_fds->inodes[1]);
-    /* Whoever rings and does not know of the socket yet has changed the word before, and whoever
-     * rings after we have gone back to the futex does it before we listen to it again. */
+    /* A thread that wakes the worker and does not know of the socket yet has changed the waker's
+     * word before, and one that does so after the worker has gone back to the futex changes it
+     * before the worker looks at it again. */
     oteli_fence_full();
     if (oteli_waker_arm(waker, wanted) && oteli_waker_listen(waker) == heard)
         (void)oteli_event_fds_wait(event_fds,

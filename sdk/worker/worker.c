@@ -14,7 +14,8 @@
  *
  * The tick runs from the first span after a pause. Without spans there is no tick: the
  * worker marks itself asleep in oteli_asleep, looks once more a tick later for spans
- * that crossed the mark, and then sleeps until a span ends or somebody asks. */
+ * that crossed the mark, and then sleeps until a span ends, or a thread asks for a flush or the
+ * shutdown. */
 #include "sdk/worker/worker.h"
 #include "common/base/spin_lock.h"
 #include "common/clock/clock.h"
@@ -194,7 +195,8 @@ static void on_stop(struct oteli_engine *engine)
     oteli_drain_fini(engine);
 }
 
-/* App threads that are inside the SDK leave before the last pass; nobody new comes in. */
+/* App threads that are inside the SDK leave before the last pass; no other can enter it any
+ * more. */
 static void wait_for_borrowers(const struct oteli_engine *engine)
 {
     const uint64_t deadline_ns = stop_deadline(engine);
@@ -232,8 +234,9 @@ static void begin_pass(struct oteli_engine *engine, enum oteli_reason reason)
         return;
     if (reason == OTELI_REASON_STOP)
         wait_for_borrowers(engine);
-    /* If there is nothing to take either, nobody needs to say again that it is full until that
-     * changes. Said before we look: a lot that is used up meanwhile unsays it. */
+    /* If there are no spans to take either, app threads need not report the full queue again until
+     * there are. This is set before the worker looks: a thread that uses up its quota meanwhile
+     * clears it. */
     if (reason == OTELI_REASON_FULL)
         oteli_exchange_full_32(&engine->full_but_empty, 1);
     pthread_mutex_lock(&engine->mutex);

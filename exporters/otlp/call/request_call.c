@@ -99,7 +99,8 @@ static bool act_on(struct oteli_request_call *request_call,
     return retry(request_call);
 }
 
-/* An attempt that found nobody, for a reason of our own. */
+/* An attempt that failed before anything was sent, for lack of headers or memory: try again
+ * later. */
 static bool fail(struct oteli_request_call *request_call, const char *problem)
 {
     request_call->outcome = (struct oteli_outcome){.verdict = OTELI_VERDICT_RETRY};

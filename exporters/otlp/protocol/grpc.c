@@ -154,7 +154,7 @@ static bool find(struct oteli_protobuf_reader message, uint32_t number, uint32_t
     return false;
 }
 
-/* A Duration in whole milliseconds, rounded up: whoever comes earlier is too early. */
+/* A Duration in whole milliseconds, rounded up: a retry must not come before that time. */
 static uint64_t duration_ms(struct oteli_protobuf_reader duration)
 {
     struct oteli_field field;

@@ -2,7 +2,7 @@
 /* exporters/otlp/protocol/grpc.h - what gRPC puts around a message: its frame, its codes, and what
  * it says in trailers.
  *
- * Pure functions; what they read was sent by somebody else and is checked.
+ * Pure functions. What they read comes from the receiver and is checked.
  * Source:   grpc, doc/PROTOCOL-HTTP2.md, doc/statuscodes.md and doc/http-grpc-status-mapping.md;
  *           google/rpc/status.proto and error_details.proto. */
 #ifndef OTELI_GRPC_H

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/protocol/response.h - read the two messages that a receiver answers with.
  *
- * Bodies come from somebody else and may be cut, broken or hostile, so they are walked in
- * place with every length checked: nothing is allocated, and there is no depth to exhaust.
- * (protobuf-c would build a tree from such bytes, and the releases that distributions
+ * Bodies come from the receiver, or from a proxy, and may be cut, broken or hostile, so they are
+ * walked in place with every length checked: nothing is allocated, and there is no depth to
+ * exhaust. (protobuf-c would build a tree from such bytes, and the releases that distributions
  * carry have had memory errors there. The tests hold its opinion against ours.)
  *
  * Threads:  any thread; no state. What is returned points into the body.

@@ -10,9 +10,9 @@
  *
  * A file is one request's plain OTLP bytes behind a head with a checksum of all (spool_file.h). It
  * gets its name when it is complete: no reader ever sees half of one, and a process that is killed
- * leaves at most a `.tmp` behind, which whoever comes next removes. Every process may put files;
- * one at a time may send them. The bounds are of all processes together: the directory is read
- * again when its time stamp has changed, and the oldest go when there is no room.
+ * leaves at most a `.tmp` behind, which the next process that opens the spool removes. Every
+ * process may put files; one at a time may send them. The bounds are of all processes together: the
+ * directory is read again when its time stamp has changed, and the oldest go when there is no room.
  *
  * How the parts belong together: disk_spool.c decides; spool_index.h knows what there is;
  * spool_dir.h makes the system calls, and keeps locks out of forked children; spool_file.h knows

@@ -79,7 +79,7 @@ void oteli_spool_dir_close_copies(const struct oteli_spool_dir *parents)
     close_fd(&lock);
 }
 
-/* Nobody else can have put anything into it. */
+/* No other user can have put anything into it. */
 static bool is_safe(const struct stat *status)
 {
     return status->st_uid == geteuid() && (status->st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -226,7 +226,7 @@ enum oteli_spool_content oteli_spool_dir_read(const struct oteli_spool_dir *dir,
 {
     char name[OTELI_SPOOL_NAME];
     oteli_spool_name_write(file, OTELI_SPOOL_WHOLE, name);
-    /* Without O_NONBLOCK a FIFO that nobody writes to would never be open. */
+    /* Without O_NONBLOCK, open would wait for a writer of a FIFO. */
     const int fd = openat(dir->own.fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0) {
         const enum oteli_spool_content result = read_open(fd, file, buffer);

@@ -3,8 +3,8 @@
  * program's, its files, and the lock of who sends.
  *
  * Ours is only used while it is a directory (no link to one) that belongs to this process's user
- * and that nobody else may write to; the program's may be anybody's. The descriptor that is kept
- * is compared with what it was before each use, for the program may have closed it and opened
+ * and that no other user may write to; the program's may belong to any user. The descriptor that is
+ * kept is compared with what it was before each use, for the program may have closed it and opened
  * something else in its place. Everything else is closed before a call returns, but for the lock.
  *
  * Threads:  one thread at a time. errno says why something failed. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/spool/spool_sender.c - see spool_sender.h.
  *
- * What an attempt shows, of a file or of a batch, is all that is known of the receiver. So that it
- * is found when it is back, somebody has to try: the oldest file is, every few seconds. Where
- * another process is at the files, a batch is. And where nothing could be put to disk, every
- * batch. */
+ * What an attempt shows, of a file or of a batch, is all that is known of the receiver. So that an
+ * exporter notices when the receiver is back, it tries to send the oldest file every few seconds.
+ * Where another process sends the files, it tries a batch instead, and where nothing could be put
+ * to disk, every batch. */
 #include "exporters/otlp/spool/spool_sender.h"
 #include "common/base/random.h"
 #include "common/clock/clock.h"

@@ -2,7 +2,7 @@
 /* exporters/otlp/spool/spool_sender.h - how an exporter uses its spool. Owns a spool
  * (disk_spool.h), a request call for what is in it, and the knowledge whether the receiver is away.
  *
- *     there ── an attempt of anything finds nobody, or is told to come later ──▶ away
+ *     there ── any attempt gets no connection, or is told to come later ──▶ away
  *     away  ── the oldest file, which is tried with back-off, is answered ─────▶ there
  *
  *  - Away: batches are put to disk at once, and no export waits for time-outs.

@@ -34,14 +34,14 @@ int oteli_sockets_close(struct oteli_sockets *sockets, int fd);
  * closed by it, and are struck off here. */
 void oteli_sockets_forget_closed(struct oteli_sockets *sockets);
 
-/* When curl's handles have been closed, and with them all that it had, the pair found by the search
- * below as well: somebody else may have those descriptors already. */
+/* When curl's handles have been closed, and with them all its sockets, the pair found by the search
+ * below as well: those descriptors may name other files already. */
 void oteli_sockets_forget_all_but(struct oteli_sockets *sockets, const int pair[2]);
 
 /* How many sockets curl has; more than one while it tries several addresses. */
 size_t oteli_sockets_of_curl(const struct oteli_sockets *sockets);
 
-/* Whether one of these is connected to somebody. */
+/* Whether one of these has a peer. */
 bool oteli_sockets_of_curl_connected(const struct oteli_sockets *sockets);
 
 /* Whether every open one is still the socket that it was. */

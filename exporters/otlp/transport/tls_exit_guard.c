@@ -4,7 +4,7 @@
  *
  * Entering adds to the count and then looks at `is_closed`; closing sets that and then looks at
  * the count. Both have a full fence between, so one of the two sees the other. Beside the count
- * is the process that it belongs to: whoever is inside at a fork is not in the child. */
+ * is the process that it belongs to: a thread that is inside at a fork is not in the child. */
 #include "exporters/otlp/transport/tls_exit_guard.h"
 
 #include "common/base/atomic.h"
@@ -44,8 +44,8 @@ extern int __cxa_thread_atexit_impl(void (*function)(void *), void *argument, vo
 /* The count as it is in this process, with the process. */
 static uint64_t now_inside(uint64_t found)
 {
-    const uint64_t nobody = (uint64_t)(uint32_t)getpid() << 32;
-    return found >> 32 == nobody >> 32 ? found : nobody;
+    const uint64_t empty = (uint64_t)(uint32_t)getpid() << 32;
+    return found >> 32 == empty >> 32 ? found : empty;
 }
 
 static bool is_empty(void)
@@ -76,8 +76,8 @@ static bool enter(void)
 }
 
 /* Until the exit has passed TLS, and then for the little time in which the process is gone: what
- * the TLS library has of this thread cannot be freed any more, and as long as the thread is there
- * nobody who looks for leaks takes it for one. */
+ * the TLS library has of this thread cannot be freed any more, and as long as the thread exists a
+ * leak checker does not report it. */
 static void wait_for_the_end(void)
 {
     const struct timespec pause = {0, PAUSE_NS};

@@ -3,14 +3,14 @@
  *
  * At exit OpenSSL frees what its connections use, while the exporter thread still runs: that
  * of a program which ends without otel_shutdown, one that was given up, or one that works for
- * an otel_shutdown in an exit handler or a destructor of the program. So whoever enters the
- * TLS library says so, and at exit, before that library's own handler runs, the door is
- * closed and those inside have a moment to leave. Plain HTTP goes on to the end.
+ * an otel_shutdown in an exit handler or a destructor of the program. So a thread is counted while
+ * it is inside the TLS library. At exit, before that library's own handler runs, no thread may
+ * enter it any more, and those inside have a moment to leave. Plain HTTP goes on to the end.
  *
  * A thread that has been inside enters once more when it ends, for the TLS library frees what
  * it has kept for that thread, and at exit what it has kept for any:
  *
- *     thread's function returns ─▶ our destructor enters ─▶ everybody's destructors
+ *     thread's function returns ─▶ our destructor enters ─▶ all other destructors
  *                                    └ the door is closed: wait until the exit has passed TLS,
  *                                      and a second more for the process to be gone
  *                                  ─▶ our destructor leaves, in a later round

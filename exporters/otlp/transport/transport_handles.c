@@ -129,8 +129,8 @@ static void note_waker_of_curl(struct oteli_transport *transport, CURLM *multi)
     (void)curl_multi_poll(multi, NULL, 0, 0, NULL); /* which reads what woke it */
 }
 
-/* Ours is used because curl would go on to read from its descriptor, whoever that belongs to
- * by then. */
+/* Ours is used because curl would go on to read from its own descriptor when the program has closed
+ * it and that number names another file. */
 static void make_waker(struct oteli_transport *transport)
 {
     oteli_sockets_open_pair(&transport->sockets, transport->waker);

@@ -111,7 +111,7 @@ bool oteli_transport_open(struct oteli_transport *transport);
 bool oteli_transport_set_version(struct oteli_transport *transport, bool is_fresh);
 
 /* Drop the handles without letting curl do anything with their descriptors, which belong to the
- * parent process or, by now, to somebody else. */
+ * parent process, or by now name files of the program. */
 void oteli_transport_abandon(struct oteli_transport *transport);
 
 /* Close the handles, inside curl. */
