@@ -133,7 +133,7 @@ const struct processor_design processor_lines = {
 static struct oteli_line *handed_over[PROCESSOR_MOST_THREADS];
 static uint32_t forgetting; /* threads that have a place there */
 
-static uint32_t take_lot(struct oteli_sdk *sdk, uint32_t ended)
+static uint32_t take_quota(struct oteli_sdk *sdk, uint32_t ended)
 {
     (void)sdk;
     (void)ended;
@@ -171,7 +171,7 @@ static void *control_start(const struct processor_design *design,
     sdk->generation = generation += 2;
     memset(sdk->decide, OTELI_DECIDE_SAMPLE, sizeof sdk->decide);
     sdk->limits = (struct oteli_limits){SIZE_MAX, 128, 128, 128, 128, 128, false, 64};
-    sdk->take_lot = take_lot;
+    sdk->take_quota = take_quota;
     sdk->hand_over = forget;
     sdk->wake = wake;
     oteli_sdk_install(sdk);

@@ -4,7 +4,7 @@
  *   ck_ring_batched  Concurrency Kit's ck_ring, many producers and one consumer, with a signal
  *                    for a batch. Its producers publish in order: one that is preempted
  *                    between taking its place and filling it makes all later ones spin
- *   ring_span        otel-c's ring and bell, as they carry lines, with a span in each slot
+ *   ring_span        otel-c's ring and waker, as they carry lines, with a span in each slot
  *                    instead, and its way to bound the queue: spans are reserved first. Each
  *                    span costs three atomic additions to memory that all threads share,
  *                    which lines do once in many spans */
@@ -218,7 +218,7 @@ static const struct processor_rules ring_span_rules = {
 
 const struct processor_design processor_ring_span = {
     .name = "ring_span",
-    .about = "otel-c's ring and bell, a span at a time",
+    .about = "otel-c's ring and waker, a span at a time",
     .start = processor_rival_start,
     .burst = ring_span_burst,
     .end = ring_put,

@@ -151,7 +151,7 @@ static void mount_under(struct oteli_thread *thread, struct oteli_sdk *sdk,
     }
     sdk->give_room_back(sdk, lines->count);
     oteli_thread_lose(thread, OTEL_DROP_BYTE_LIMIT, lines->count);
-    sdk->press(sdk);
+    sdk->request_drain(sdk);
     oteli_tracestate_release(prepared->mount.tracestate);
     oteli_hold_leave(lines);
 }

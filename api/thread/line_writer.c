@@ -20,15 +20,15 @@ static size_t capacity_of(const struct oteli_thread *thread)
 
 /* This thread's line, or where that is full another one in its place; the full one stays current
  * until the worker can find it in the ring. */
-static bool find_place(struct oteli_thread *thread, struct oteli_sdk *sdk, size_t bound,
-                       struct record_room *place)
+static bool find_room(struct oteli_thread *thread, struct oteli_sdk *sdk, size_t bound,
+                      struct record_room *room)
 {
-    place->own = NULL;
+    room->own = NULL;
     if (bound > OTELI_LINE_BYTES - sizeof(struct oteli_line)) {
-        place->own = oteli_line_get(thread, bound);
-        if (place->own == NULL)
+        room->own = oteli_line_get(thread, bound);
+        if (room->own == NULL)
             return false;
-        place->record = oteli_line_record(place->own, 0);
+        room->record = oteli_line_record(room->own, 0);
         return true;
     }
     if (thread->used + bound > capacity_of(thread)) {
@@ -43,35 +43,35 @@ static bool find_place(struct oteli_thread *thread, struct oteli_sdk *sdk, size_
         thread->line_end = next->capacity - OTELI_RAW_SLACK;
         OTELI_STORE_RELEASE_PTR(&thread->line, next);
     }
-    place->record = oteli_line_record(thread->line, thread->used);
+    room->record = oteli_line_record(thread->line, thread->used);
     return true;
 }
 
 /* The record is written: `size` bytes that stand for `spans` spans. */
-static void fill_place(struct oteli_thread *thread, struct oteli_sdk *sdk,
-                       const struct record_room *place, uint32_t size, uint32_t spans)
+static void fill_room(struct oteli_thread *thread, struct oteli_sdk *sdk,
+                      const struct record_room *room, uint32_t size, uint32_t spans)
 {
-    if (place->own == NULL) {
+    if (room->own == NULL) {
         oteli_commit(thread, size, spans);
         return;
     }
     oteli_count(&thread->counts.ended, spans);
-    oteli_store_release_32(&place->own->committed, size);
-    sdk->hand_over(sdk, place->own);
+    oteli_store_release_32(&room->own->committed, size);
+    sdk->hand_over(sdk, room->own);
 }
 
-static uint64_t lot_of(const struct oteli_thread *thread)
+static uint64_t quota_left(const struct oteli_thread *thread)
 {
     return thread->quota_end - thread->counts.ended;
 }
 
-static bool has_lot(struct oteli_thread *thread, struct oteli_sdk *sdk)
+static bool has_quota(struct oteli_thread *thread, struct oteli_sdk *sdk)
 {
-    if (lot_of(thread) == 0) {
-        thread->quota_size = sdk->take_lot(sdk, thread->quota_size);
+    if (quota_left(thread) == 0) {
+        thread->quota_size = sdk->take_quota(sdk, thread->quota_size);
         thread->quota_end = thread->counts.ended + thread->quota_size;
     }
-    return lot_of(thread) != 0;
+    return quota_left(thread) != 0;
 }
 
 /* The quota is used up and nothing else is unusual: mostly there is another. */
@@ -79,37 +79,37 @@ static void refill(struct oteli_thread *thread)
 {
     struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
     if (sdk != NULL && sdk->generation == thread->generation && !sdk->synchronous)
-        has_lot(thread, sdk);
+        has_quota(thread, sdk);
     oteli_sdk_return(thread);
 }
 
-/* An ended span on its way: still a place on the stack, or a record that was kept back. */
-struct passage {
+/* An ended span to write: an active span, or a record that was kept back. */
+struct ended_span {
     const struct oteli_active_span *active;
     uint64_t end;
     const struct oteli_record *kept; /* instead */
     size_t bound;
 };
 
-static uint32_t write_record(struct oteli_record *record, const struct passage *passage)
+static uint32_t write_record(struct oteli_record *record, const struct ended_span *ended)
 {
-    if (passage->kept == NULL)
-        return oteli_compose(record, passage->active, passage->end);
-    memcpy(record, passage->kept, passage->kept->size);
+    if (ended->kept == NULL)
+        return oteli_compose(record, ended->active, ended->end);
+    memcpy(record, ended->kept, ended->kept->size);
     record->what &= ~(uint32_t)OTELI_RECORD_OUTERMOST;
     return record->size;
 }
 
 static void export_now(struct oteli_thread *thread, struct oteli_sdk *sdk,
-                       const struct passage *passage)
+                       const struct ended_span *ended)
 {
     thread->scratch.length = 0;
-    uint8_t *at = oteli_buffer_room(&thread->scratch, passage->bound);
+    uint8_t *at = oteli_buffer_room(&thread->scratch, ended->bound);
     if (at == NULL) {
         oteli_thread_lose(thread, OTEL_DROP_NO_MEMORY, 1);
         return;
     }
-    write_record((struct oteli_record *)(void *)at, passage);
+    write_record((struct oteli_record *)(void *)at, ended);
     thread->quota_end++;
     oteli_count(&thread->counts.ended, 1);
     sdk->export_one(sdk, at);
@@ -118,58 +118,58 @@ static void export_now(struct oteli_thread *thread, struct oteli_sdk *sdk,
 static void lose_for_bytes(struct oteli_thread *thread, struct oteli_sdk *sdk)
 {
     oteli_thread_lose(thread, OTEL_DROP_BYTE_LIMIT, 1);
-    sdk->press(sdk);
+    sdk->request_drain(sdk);
 }
 
-static void pass(struct oteli_thread *thread, const struct passage *passage)
+static void append_ended(struct oteli_thread *thread, const struct ended_span *ended)
 {
-    if (lot_of(thread) != 0 && thread->used + passage->bound <= capacity_of(thread)) {
+    if (quota_left(thread) != 0 && thread->used + ended->bound <= capacity_of(thread)) {
         struct oteli_record *record = oteli_line_record(thread->line, thread->used);
-        oteli_commit(thread, write_record(record, passage), 1);
+        oteli_commit(thread, write_record(record, ended), 1);
         return; /* unusual, but there is room */
     }
-    if (passage->bound > LARGEST_RECORD) {
+    if (ended->bound > LARGEST_RECORD) {
         oteli_thread_lose(thread, OTEL_DROP_TOO_LARGE, 1);
         return;
     }
-    struct record_room place;
+    struct record_room room;
     struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
     if (sdk == NULL || sdk->generation != thread->generation)
         oteli_thread_lose(thread, OTEL_DROP_ALREADY_SHUTDOWN, 1);
     else if (sdk->synchronous)
-        export_now(thread, sdk, passage);
-    else if (!has_lot(thread, sdk))
+        export_now(thread, sdk, ended);
+    else if (!has_quota(thread, sdk))
         oteli_thread_lose(thread, OTEL_DROP_QUEUE_FULL, 1);
-    else if (!find_place(thread, sdk, passage->bound, &place))
+    else if (!find_room(thread, sdk, ended->bound, &room))
         lose_for_bytes(thread, sdk);
     else
-        fill_place(thread, sdk, &place, write_record(place.record, passage), 1);
+        fill_room(thread, sdk, &room, write_record(room.record, ended), 1);
     oteli_sdk_return(thread);
 }
 
 void oteli_append_any(struct oteli_thread *thread, struct oteli_active_span *active, uint64_t end)
 {
     /* A quota that was used up has to be announced first. */
-    if (lot_of(thread) == 0 && thread->quota_size == 0 &&
+    if (quota_left(thread) == 0 && thread->quota_size == 0 &&
         oteli_load_relaxed_64(&oteli_full) == thread->generation) {
         oteli_thread_lose(thread, OTEL_DROP_QUEUE_FULL, 1);
         return;
     }
-    const struct passage passage = {
+    const struct ended_span ended = {
         .active = active, .end = end, .bound = oteli_compose_bound(active)};
-    if (!active->traits.is_unusual && (end & OTELI_TICKS_BIT) != 0 && lot_of(thread) == 0)
+    if (!active->traits.is_unusual && (end & OTELI_TICKS_BIT) != 0 && quota_left(thread) == 0)
         refill(thread);
     const uint32_t size = oteli_raw_size(active);
     if ((end & OTELI_TICKS_BIT) != 0 && oteli_is_plain(thread, active, size))
         oteli_append_plain(thread, active, size, end & ~OTELI_TICKS_BIT);
     else
-        pass(thread, &passage);
+        append_ended(thread, &ended);
 }
 
 void oteli_append_copy(struct oteli_thread *thread, const struct oteli_record *record)
 {
-    const struct passage passage = {.kept = record, .bound = record->size};
-    pass(thread, &passage);
+    const struct ended_span ended = {.kept = record, .bound = record->size};
+    append_ended(thread, &ended);
 }
 
 static size_t mount_size(size_t length)
@@ -189,7 +189,7 @@ static uint32_t write_mount(struct oteli_record *record, const void *mount, size
 bool oteli_append_mount(struct oteli_thread *thread, struct oteli_sdk *sdk, const void *mount,
                         size_t length, uint32_t spans)
 {
-    struct record_room place;
+    struct record_room room;
     if (sdk->synchronous) {
         _Alignas(8) uint8_t record[1024]; /* a link has at most 640 bytes */
         thread->quota_end += spans;
@@ -198,9 +198,9 @@ bool oteli_append_mount(struct oteli_thread *thread, struct oteli_sdk *sdk, cons
         sdk->export_one(sdk, record);
         return true;
     }
-    if (!find_place(thread, sdk, mount_size(length), &place))
+    if (!find_room(thread, sdk, mount_size(length), &room))
         return false;
     thread->quota_end += spans; /* they have room of their own */
-    fill_place(thread, sdk, &place, write_mount(place.record, mount, length), spans);
+    fill_room(thread, sdk, &room, write_mount(room.record, mount, length), spans);
     return true;
 }

@@ -96,7 +96,7 @@ struct oteli_sdk {
 
     /* Reserve room for spans in the queue; the number that the thread may end before it
      * asks again, at least 1. 0: the queue is full. `ended` of the last quota are done. */
-    uint32_t (*take_lot)(struct oteli_sdk *, uint32_t ended);
+    uint32_t (*take_quota)(struct oteli_sdk *, uint32_t ended);
 
     /* Reserve room for exactly this many spans at once. False: there is not that much. */
     bool (*reserve)(struct oteli_sdk *, uint32_t count);
@@ -108,7 +108,7 @@ struct oteli_sdk {
     void (*give_room_back)(struct oteli_sdk *, uint32_t count);
 
     /* A line was refused at the limit of bytes: the worker may be able to make room. */
-    void (*press)(struct oteli_sdk *);
+    void (*request_drain)(struct oteli_sdk *);
 
     /* The verdict on a trace at the end of its local root; NULL: all are kept. */
     bool (*keep)(const struct oteli_sdk *, const otel_tail *tail);

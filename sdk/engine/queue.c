@@ -70,7 +70,7 @@ void oteli_queue_free_room(struct oteli_engine *engine, uint64_t spans)
     unsay_full(engine);
 }
 
-uint32_t oteli_queue_take_lot(struct oteli_sdk *sdk, uint32_t ended)
+uint32_t oteli_queue_take_quota(struct oteli_sdk *sdk, uint32_t ended)
 {
     struct oteli_engine *engine = (struct oteli_engine *)(void *)sdk;
     if (ended != 0)
@@ -108,7 +108,7 @@ void oteli_queue_give_room_back(struct oteli_sdk *sdk, uint32_t count)
     oteli_queue_free_room((struct oteli_engine *)(void *)sdk, count);
 }
 
-void oteli_queue_press(struct oteli_sdk *sdk)
+void oteli_queue_request_drain(struct oteli_sdk *sdk)
 {
     warn_of_full_queue((struct oteli_engine *)(void *)sdk);
 }

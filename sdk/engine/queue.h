@@ -9,11 +9,11 @@
 
 struct oteli_engine;
 
-uint32_t oteli_queue_take_lot(struct oteli_sdk *sdk, uint32_t ended);
+uint32_t oteli_queue_take_quota(struct oteli_sdk *sdk, uint32_t ended);
 bool oteli_queue_reserve(struct oteli_sdk *sdk, uint32_t count);
 void oteli_queue_announce(struct oteli_sdk *sdk, uint32_t spans);
 void oteli_queue_give_room_back(struct oteli_sdk *sdk, uint32_t count);
-void oteli_queue_press(struct oteli_sdk *sdk);
+void oteli_queue_request_drain(struct oteli_sdk *sdk);
 void oteli_queue_free_room(struct oteli_engine *engine, uint64_t spans); /* any thread */
 void oteli_queue_hand_over(struct oteli_sdk *sdk, struct oteli_line *line);
 void oteli_queue_wake(struct oteli_sdk *sdk);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mark.pml - a worker that nobody needs sleeps without a timer, and the next span wakes it.
+/* mark.pml - a worker without spans sleeps without a timer, and the next span wakes it.
  *
  * Twin of: oteli_wake and oteli_wake_slow (api/thread/thread_state.*), oteli_commit
  * (api/thread/line_writer.h), oteli_sdk_set_asleep and _is_asleep (api/thread/sdk_slot.c),
  * notice_waking and on_tick (sdk/worker/worker.c).
  *
- * Abstracted: the waker is for this alone, so no number of spans is worth ringing it, and its
- * word is whether it has changed since the worker listened (bell.pml). A tick may come at any
- * moment while there is one.
+ * Abstracted: the waker is for this alone, so no number of spans is worth a wake-up, and its word
+ * is whether it has changed since the worker listened (waker.pml). A tick may come at any moment
+ * while there is one.
  *
  * Order: what is committed goes through the thread's store buffer, and no fence stands between
  * that and the look at the mark: a span does not pay for one. What stands in for it is time: the
@@ -22,7 +22,7 @@ byte on_the_way[THREADS]; /* committed, in the store buffer */
 bool crosses[THREADS];    /* and was when the mark was set */
 byte ready[THREADS];      /* the worker can see it */
 bool is_marked = true;    /* oteli_asleep */
-bool is_rung;
+bool is_woken;
 byte finished;
 
 #define DRAIN(p) ready[p] = ready[p] + on_the_way[p]; on_the_way[p] = 0; crosses[p] = false
@@ -45,12 +45,12 @@ end:
 
 inline commit() { on_the_way[p] = on_the_way[p] + 1 }
 
-/* oteli_sdk_set_asleep(sdk, false), and ring if that took the mark away. */
+/* oteli_sdk_set_asleep(sdk, false), and wake the worker if that took the mark away. */
 inline take_mark_away()
 {
     d_step { DRAIN(p); had_mark = is_marked; is_marked = false };
     if
-    :: had_mark -> had_mark = false; is_rung = true
+    :: had_mark -> had_mark = false; is_woken = true
     :: else
     fi
 }
@@ -65,10 +65,10 @@ proctype thread(byte p)
         :: is_marked -> commit(); take_mark_away()
         :: else -> commit()
         fi
-#elif defined(RING_BEFORE_MARK)
+#elif defined(WAKE_BEFORE_MARK)
         commit();
         if
-        :: is_marked -> is_rung = true; d_step { DRAIN(p); is_marked = false }
+        :: is_marked -> is_woken = true; d_step { DRAIN(p); is_marked = false }
         :: else
         fi
 #else
@@ -91,7 +91,7 @@ active proctype worker()
 {
     bool is_asleep = true, has_tick, found;
     do
-    :: is_rung = false; /* oteli_waker_listen */
+    :: is_woken = false; /* oteli_waker_listen */
        if
        :: is_asleep && !is_marked -> d_step { is_asleep = false; has_tick = true }
        :: else
@@ -119,10 +119,10 @@ active proctype worker()
               }
           :: !found && is_asleep -> has_tick = false
           fi
-       :: is_rung
+       :: is_woken
        :: !has_tick ->
 end_asleep:
-          is_rung /* the futex, without a deadline */
+          is_woken /* the futex, without a deadline */
        fi
     od
 }
@@ -135,7 +135,7 @@ init
             run thread(p)
         }
     };
-    /* Nobody can move: the worker sleeps for ever, and nothing waits. */
+    /* No process can move: the worker sleeps for ever, and nothing waits. */
     timeout -> d_step {
         assert(finished == THREADS);
         assert(ready[0] + ready[1] + ready[2] == 0);

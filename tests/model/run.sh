@@ -32,14 +32,14 @@ cd "$work" || exit 1
 # One a line: what is defined.
 configurations() {
     case $model${long:+-long} in
-    bell) printf '%s\n' -DLOTS=2 -DKNOCKS=1 '-DLOTS=2 -DFLUSHES=1 -DLAST_LOTS=0' \
-        '-DPOLLED -DLOTS=2 -DFLUSHES=1 -DLAST_LOTS=0' ;;
-    bell-long) printf '%s\n' -DLOTS=3 '-DLOTS=2 -DKNOCKS=1' -DFLUSHES=1 '-DFLUSHES=1 -DPOLLED' \
-        '-DFLUSHES=1 -DKNOCKS=1 -DLAST_LOTS=0' ;;
-    budget) printf '%s\n' -DSPANS=2 ;;
-    budget-long) printf '%s\n' -DFIRST_SPANS=3 ;;
-    harvest) printf '%s\n' -DSPANS=2 '-DPRODUCERS=2 -DLAST_SPANS=2 -DLINES=4' ;;
-    harvest-long) printf '%s\n' -DLAST_SPANS=2 '-DFLUSHES=2 -DPRODUCERS=2 -DLAST_SPANS=2' \
+    waker) printf '%s\n' -DANNOUNCEMENTS=2 -DREQUESTS=1 '-DANNOUNCEMENTS=2 -DFLUSHES=1 -DLAST_ANNOUNCEMENTS=0' \
+        '-DPOLLED -DANNOUNCEMENTS=2 -DFLUSHES=1 -DLAST_ANNOUNCEMENTS=0' ;;
+    waker-long) printf '%s\n' -DANNOUNCEMENTS=3 '-DANNOUNCEMENTS=2 -DREQUESTS=1' -DFLUSHES=1 '-DFLUSHES=1 -DPOLLED' \
+        '-DFLUSHES=1 -DREQUESTS=1 -DLAST_ANNOUNCEMENTS=0' ;;
+    quota) printf '%s\n' -DSPANS=2 ;;
+    quota-long) printf '%s\n' -DFIRST_SPANS=3 ;;
+    drain) printf '%s\n' -DSPANS=2 '-DPRODUCERS=2 -DLAST_SPANS=2 -DLINES=4' ;;
+    drain-long) printf '%s\n' -DLAST_SPANS=2 '-DFLUSHES=2 -DPRODUCERS=2 -DLAST_SPANS=2' \
         '-DPRODUCERS=2 -DSPANS=3 -DLAST_SPANS=3 -DCAPACITY=2' ;;
     mark) printf '%s\n' -DSPANS=1 ;;
     mark-long) printf '%s\n' -DSPANS=2 ;;
@@ -52,17 +52,17 @@ configurations() {
 # One a line: what goes wrong, and what else is defined.
 weaknesses() {
     case $model in
-    bell) printf '%s\n' SIGNAL_BEFORE_PUBLISH NO_LOOK_BEFORE_SLEEPING LOST_WORKER_FENCE \
-        LOST_PRODUCER_FENCE NO_SWAP OLD_SUM 'OLD_KNOCK -DKNOCKS=1' \
-        'NO_NUMBER -DLOTS=2' 'NO_WORD -DFLUSHES=1' 'LISTEN_LATE -DFLUSHES=1' \
-        'RING_BEFORE_ASKING -DFLUSHES=1' 'DRAIN_AFTER_LOOKING -DPOLLED -DFLUSHES=1' ;;
-    budget) printf '%s\n' CHECK_THEN_ADD FREED_EARLY UNANNOUNCED SAID_AFTER_COMPLAINING \
-        'FUTILE_AFTER_LOOKING -DFIRST_SPANS=3' ;;
-    harvest) printf '%s\n' RING_FIRST CHANGE_BEFORE_RING PUBLISH_FIRST COMMIT_FIRST JOINED_PASS \
+    waker) printf '%s\n' SIGNAL_BEFORE_PUBLISH NO_LOOK_BEFORE_SLEEPING LOST_WORKER_FENCE \
+        LOST_PRODUCER_FENCE NO_SWAP OLD_SUM 'OLD_REQUEST -DREQUESTS=1' \
+        'NO_NUMBER -DANNOUNCEMENTS=2' 'NO_WORD -DFLUSHES=1' 'LISTEN_LATE -DFLUSHES=1' \
+        'WAKE_BEFORE_ASKING -DFLUSHES=1' 'DRAIN_AFTER_LOOKING -DPOLLED -DFLUSHES=1' ;;
+    quota) printf '%s\n' CHECK_THEN_ADD FREED_EARLY UNANNOUNCED FULL_AFTER_REQUEST \
+        'EMPTY_AFTER_LOOKING -DFIRST_SPANS=3' ;;
+    drain) printf '%s\n' RING_FIRST CHANGE_BEFORE_RING PUBLISH_FIRST COMMIT_FIRST JOINED_PASS \
         GIVE_BACK_CURRENT NO_PINS 'LATE_TICKET -DFLUSHES=2' \
         'STOP_AT_GAP -DPRODUCERS=2 -DLAST_SPANS=2 -DLINES=4' \
         'SLOTS=1 -DPRODUCERS=2 -DLAST_SPANS=2 -DLINES=4' ;;
-    mark) printf '%s\n' LOOK_BEFORE_COMMIT RING_BEFORE_MARK NO_GRACE NO_SECOND_LOOK ;;
+    mark) printf '%s\n' LOOK_BEFORE_COMMIT WAKE_BEFORE_MARK NO_GRACE NO_SECOND_LOOK ;;
     shutdown) printf '%s\n' LOST_FENCE NO_WAIT_FOR_BORROWERS NO_LAST_PASS ;;
     *) wrong "no model: $model" ;;
     esac

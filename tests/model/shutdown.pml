@@ -2,14 +2,14 @@
 /* shutdown.pml - the SDK goes away under threads that trace.
  *
  * Twin of: oteli_sdk_borrow, _return, _uninstall and _wait_until_left (api/thread/thread_state.c,
- * sdk_slot.c, thread_life.c), the fast end of otel_span_end_n (api/span/end.c) and pass
+ * sdk_slot.c, thread_life.c), the fast end of otel_span_end_n (api/span/end.c) and append_ended
  * (api/thread/line_writer.c), wait_for_borrowers, on_stop and oteli_worker_finish
  * (sdk/worker/worker.c), otel_shutdown, stop_worker, flush_worker, bury and worker_has_left
  * (sdk/lifecycle/lifecycle.c), oteli_drain_leftover and oteli_drain_fini (sdk/engine/drain.c).
  *
  * Abstracted: a thread's line and the ring are numbers of spans (drain.pml); the worker is
- * awake (bell.pml); nobody has a deadline, and no exporter hangs. One flush is under way at any
- * time before, during and after the shutdown. When the worker is done and nobody is inside, the
+ * awake (waker.pml); no call has a deadline, and no exporter hangs. One flush is under way at any
+ * time before, during and after the shutdown. When the worker is done and no thread is inside, the
  * engine's memory may go at any moment: that is the start of the next SDK.
  *
  * Order: a thread's `in_sdk` goes through its store buffer; its full fence waits for that. What
@@ -49,7 +49,7 @@ end:
     od
 }
 
-/* A span that goes where the last one went: nobody is asked for anything. */
+/* A span that goes behind the last one: no function of the SDK is called. */
 inline end_fast()
 {
     d_step { ended++; line[p] = line[p] + 1 }
@@ -161,7 +161,7 @@ init
             run thread(p, SPANS)
         }
     };
-    /* Nobody can move. What has ended was exported, was dropped by its thread, or is left over
+    /* No process can move. What has ended was exported, was dropped by its thread, or is left over
      * in a line, and counted there: oteli_drain_leftover. */
     timeout -> d_step {
         assert(finished == THREADS + 2);

@@ -14,7 +14,7 @@
 #include <pthread.h>
 #include <stdio.h>
 
-enum { MOST_THREADS = 1000, BATCH = 10, LOT = 128, LARGE = 3000, STACK_BYTES = 128 * 1024 };
+enum { MOST_THREADS = 1000, BATCH = 10, QUOTA = 128, LARGE = 3000, STACK_BYTES = 128 * 1024 };
 enum { ROUNDS = 3 };
 enum { LEAST_QUEUE_BYTES = 1 << 20, LINE_BYTES = 16 * 1024, NUMBERS = 1 << 20 };
 
@@ -106,7 +106,7 @@ static void fill_up(void)
 {
     const uint64_t before = stress_stats().dropped[OTEL_DROP_QUEUE_FULL];
     while (stress_stats().dropped[OTEL_DROP_QUEUE_FULL] == before)
-        for (unsigned i = 0; i < LOT; i++)
+        for (unsigned i = 0; i < QUOTA; i++)
             end_span(NULL);
 }
 
@@ -133,16 +133,16 @@ static void finish(void)
 }
 
 /* Spans: each thread ends as many as the queue holds and a lot more, so the queue is full and
- * nobody has a part of a lot left. */
+ * nobody has a part of a quota left. */
 static void run_spans(unsigned count, int64_t queue)
 {
     pthread_t threads[MOST_THREADS];
     start(queue, 0);
-    spans_each = (uint32_t)queue / count + 2 * LOT;
+    spans_each = (uint32_t)queue / count + 2 * QUOTA;
     trace_with(threads, count, NULL);
-    fill_up(); /* the threads' last lots may have had room for all of theirs */
+    fill_up(); /* the threads' last quotas may have had room for all of theirs */
     end_threads(threads, count);
-    spans_each = LOT; /* once more, now that the queue is full */
+    spans_each = QUOTA; /* once more, now that the queue is full */
     trace_with(threads, count, NULL);
     end_threads(threads, count);
     fill_up();
@@ -173,7 +173,7 @@ static void run_bytes(unsigned count, int64_t bytes)
 }
 
 /* How much of the queue one thread can fill while `count` others, which ended some spans each,
- * are still there: what is left of their lots is a small part of it. */
+ * are still there: what is left of their quotas is a small part of it. */
 static void run_idle(unsigned count, int64_t queue, uint32_t ended_each)
 {
     pthread_t threads[MOST_THREADS];

@@ -6,7 +6,7 @@
  * it starts, each a little before its end:
  *
  *     ring                head, tail, and so the slots' sequences
- *     bell                word (32 bits), the number of the sleep in `wanted` (32), rings
+ *     waker               word (32 bits), the number of the sleep in `wanted` (32), wake-ups
  *     engine              flush_wanted and flush_done, drain.taken, flush_failures,
  *                         the generation (32 bits: it only grows, by 2 a start)
  *     pipeline            delivered, batches, and what was rejected and dropped

@@ -65,7 +65,7 @@ static void export_one(struct oteli_sdk *sdk, const void *record)
     pthread_mutex_unlock(&mutex);
 }
 
-static uint32_t take_lot(struct oteli_sdk *sdk, uint32_t ended)
+static uint32_t take_quota(struct oteli_sdk *sdk, uint32_t ended)
 {
     (void)sdk;
     if (recorder.inside != NULL)
@@ -77,7 +77,7 @@ static uint32_t take_lot(struct oteli_sdk *sdk, uint32_t ended)
     return recorder.quota;
 }
 
-static void press(struct oteli_sdk *sdk)
+static void request_drain(struct oteli_sdk *sdk)
 {
     (void)sdk;
 }
@@ -116,9 +116,9 @@ static void start(bool synchronous)
         .sdk = {.generation = generation,
                 .limits = {SIZE_MAX, LIMIT, LIMIT, LIMIT, LIMIT, LIMIT, false, 64},
                 .synchronous = synchronous,
-                .take_lot = take_lot,
+                .take_quota = take_quota,
                 .hand_over = hand_over,
-                .press = press,
+                .request_drain = request_drain,
                 .wake = wake,
                 .export_one = export_one},
         .quota = 64,

@@ -38,7 +38,7 @@ struct recorder {
     uint32_t wakes;
     uint32_t logs; /* lines the SDK has said */
     char last_log[256];
-    void (*inside)(void); /* called inside take_lot and export_one */
+    void (*inside)(void); /* called inside take_quota and export_one */
 };
 extern struct recorder recorder;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/end_test.c - specification of ending spans: once, in any order, on the right
- * thread; and of the way of a record into lines, lots and the hands of the SDK. */
+ * thread; and of the way of a record into lines, quotas and the ring. */
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"
@@ -41,7 +41,7 @@ TEST_QUEUED_FAST_TOO(lots_are_asked_for_when_the_last_is_used_up)
     assert_int_equal(recorder.last_ended, 3);
 }
 
-TEST_QUEUED_FAST_TOO(without_a_lot_the_newest_span_is_dropped)
+TEST_QUEUED_FAST_TOO(without_a_quota_the_newest_span_is_dropped)
 {
     recorder.quota = 1;
     otel_span_end(enter("first"));

@@ -71,7 +71,7 @@ static void *leave_each_kind_open(void *argument)
     return NULL;
 }
 
-TEST(what_is_abandoned_takes_nothing_from_the_lot)
+TEST(what_is_abandoned_takes_nothing_from_the_quota)
 {
     recorder.quota = 3;
     recorder_on_thread(leave_each_kind_open, tracer());

@@ -129,7 +129,7 @@ TEST(a_whole_batch_wants_to_be_exported)
     polled_spans("a", 1);
     poll_once();
 
-    polled_spans("a", 130); /* a thread tells of its spans when it has used up a lot */
+    polled_spans("a", 130); /* a thread tells of its spans when it has used up a quota */
     assert_true(is_readable());
     while (is_readable())
         poll_once();

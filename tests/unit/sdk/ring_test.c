@@ -109,7 +109,7 @@ TEST(a_slot_is_not_mistaken_for_its_last_time_round)
     assert_ptr_equal(oteli_ring_take(&ring), line(1));
 }
 
-/* ---- bell: what the worker says before it sleeps (`wanted`) is said by hand
+/* ---- waker: what the worker says before it sleeps (`wanted`) is said by hand
  * --------------------- */
 
 static void announce(uint64_t spans, uint64_t rings)
@@ -182,7 +182,7 @@ TEST(a_worker_does_not_sleep_when_it_was_rung_since_it_listened_also_when_the_wo
     assert_int_equal(waker.wakes, 2);
 }
 
-TEST(a_worker_does_not_sleep_when_it_was_knocked_at)
+TEST(a_worker_does_not_sleep_when_a_drain_was_requested)
 {
     oteli_waker_request_drain(&waker);
     oteli_waker_sleep(&waker, oteli_waker_listen(&waker), 10, UINT64_MAX);

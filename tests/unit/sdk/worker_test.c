@@ -143,11 +143,11 @@ TEST(a_queue_full_of_promises_wakes_the_worker_once)
 }
 
 /* As before, but now a promise is kept: that is worth a wake-up. */
-TEST(a_queue_full_of_promises_is_harvested_when_one_is_kept)
+TEST(a_queue_full_of_quotas_is_drained_when_one_is_used)
 {
     start(20, 20);
     hand_round(&hand);
-    hand_spans(&hand, "a", 1); /* holds a lot */
+    hand_spans(&hand, "a", 1); /* holds a quota */
     hand_flush(&hand);
     const uint64_t promised = 20 - hand.engine->reserved;
     hand.engine->reserved = 20;

@@ -6,11 +6,11 @@
  * and on_flush (sdk/worker/worker.c), flush_worker (sdk/lifecycle/lifecycle.c), oteli_line_get and _put
  * (api/record/line.c) as a set of free lines.
  *
- * Abstracted: the worker is never asleep and may begin a pass at any moment (bell.pml and
- * mark.pml are about sleeping); there is room for every span (budget.pml). Spans have numbers,
+ * Abstracted: the worker is never asleep and may begin a pass at any moment (waker.pml and
+ * mark.pml are about sleeping); there is room for every span (quota.pml). Spans have numbers,
  * and what became of each is known, so that one that is lost, taken twice, or read from
- * memory that is somebody else's by now is an error. One batch is filled while the other is
- * under way.
+ * memory that another thread owns by now is an error. One batch is filled while the other is under
+ * way.
  *
  * Order: everything here that another thread reads is published by a release store, and read
  * with an acquire; what a thread writes before such a store is one step with it, except in the
@@ -336,6 +336,7 @@ inline visit_threads()
     od
 }
 
+/* The loop of oteli_drain_continue over the ring. */
 inline visit_ring()
 {
     atomic { ticket = tail; ring_end = head };

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* budget.pml - the room in the queue: lots, what is freed again, and the complaint that there
- * is none.
+/* quota.pml - the room in the queue: quotas, what is freed again, and the request to drain when
+ * there is none.
  *
- * Twin of: oteli_queue_take_lot, quota_size, oteli_queue_announce, warn_of_full_queue, mark_queue_full,
- * unsay_full and oteli_queue_free_room (sdk/engine/queue.c), has_lot, oteli_commit and the look at `oteli_full`
+ * Twin of: oteli_queue_take_quota, quota_size, oteli_queue_announce, warn_of_full_queue, mark_queue_full,
+ * unsay_full and oteli_queue_free_room (sdk/engine/queue.c), has_quota, oteli_commit and the look at `oteli_full`
  * (api/thread/line_writer.c, .h), take_from and oteli_drain_release (sdk/engine/drain.c), and of sdk/worker/worker.c
  * what has to do with `full_but_empty`.
  *
- * Abstracted: where spans are (drain.pml), and how one falls asleep: the worker waits until
- * it is rung for, and misses nothing (bell.pml). There is no tick: whoever finds no room is
- * helped by the others, or told that there is nothing to make room with.
+ * Abstracted: where spans are (drain.pml), and how the worker falls asleep: it waits until it is
+ * woken, and misses nothing (waker.pml). There is no tick: a thread that finds no room gets some
+ * from the worker, or there are no spans to make room with.
  *
  * Order: the additions, exchanges and comparisons here are all full fences. What is committed
  * goes through the thread's store buffer, which its next full fence empties. */
@@ -30,11 +30,11 @@
 
 byte reserved;
 short waiting; /* announced, less those taken */
-bool knocked;
-bool is_futile; /* full_but_empty */
-bool is_full;   /* oteli_full: threads without a lot need not ask */
+bool drain_requested;
+bool full_but_empty;
+bool is_full;   /* oteli_full: threads without a quota need not ask */
 
-byte lot[PRODUCERS];       /* of which so many are left */
+byte quota[PRODUCERS];       /* of which so many are left */
 byte unannounced[PRODUCERS];
 byte on_the_way[PRODUCERS]; /* committed, in the store buffer */
 byte ready[PRODUCERS];      /* committed, the worker can see it */
@@ -43,7 +43,7 @@ byte exported, dropped;
 byte finished;
 
 /* Everything that has a place in the queue. */
-#define ALL_PLACES (lot[0] + lot[1] + lot[2] + ready[0] + ready[1] + ready[2] + \
+#define ALL_PLACES (quota[0] + quota[1] + quota[2] + ready[0] + ready[1] + ready[2] + \
                     on_the_way[0] + on_the_way[1] + on_the_way[2] + batched)
 #define DRAIN(p) ready[p] = ready[p] + on_the_way[p]; on_the_way[p] = 0
 /* The worker's, for a batch. */
@@ -59,28 +59,28 @@ end:
     od
 }
 
-/* With two spans a lot while there is much room, as the larger lots are. */
-#define LOT(room) (room >= 4 -> 2 : 1)
+/* Two spans while there is much room, as larger quotas are given then. */
+#define QUOTA(room) (room >= 4 -> 2 : 1)
 
 inline announce()
 {
     d_step { DRAIN(p); waiting = waiting + unannounced[p]; unannounced[p] = 0 };
     if
-    :: is_futile ->
+    :: full_but_empty ->
         was_full = is_full; /* a plain load, which may overtake the store */
-        is_futile = false;
+        full_but_empty = false;
         if
-        :: was_full -> was_full = false; knocked = true
+        :: was_full -> was_full = false; drain_requested = true
         :: else
         fi
     :: else
     fi
 }
 
-inline complain()
+inline warn_of_full_queue()
 {
     if
-    :: !is_futile -> d_step { DRAIN(p); knocked = true }
+    :: !full_but_empty -> d_step { DRAIN(p); drain_requested = true }
     :: else
     fi
 }
@@ -94,7 +94,7 @@ inline mark_queue_full()
     fi
 }
 
-inline take_lot()
+inline take_quota()
 {
     if
     :: unannounced[p] != 0 -> announce()
@@ -104,12 +104,12 @@ inline take_lot()
     :: seen = reserved;
        if
        :: seen >= QUEUE ->
-#ifdef SAID_AFTER_COMPLAINING
-           complain();
+#ifdef FULL_AFTER_REQUEST
+           warn_of_full_queue();
            mark_queue_full();
 #else
            mark_queue_full();
-           complain();
+           warn_of_full_queue();
 #endif
            seen = 0;
            break
@@ -117,8 +117,8 @@ inline take_lot()
 #ifdef CHECK_THEN_ADD
            d_step {
                DRAIN(p);
-               reserved = reserved + LOT(QUEUE - seen);
-               lot[p] = LOT(QUEUE - seen);
+               reserved = reserved + QUOTA(QUEUE - seen);
+               quota[p] = QUOTA(QUEUE - seen);
                seen = 0
            };
            break
@@ -127,8 +127,8 @@ inline take_lot()
            :: atomic {
                   reserved == seen ->
                   DRAIN(p);
-                  reserved = reserved + LOT(QUEUE - seen);
-                  lot[p] = LOT(QUEUE - seen);
+                  reserved = reserved + QUOTA(QUEUE - seen);
+                  quota[p] = QUOTA(QUEUE - seen);
                   seen = 0
               };
               break
@@ -140,9 +140,9 @@ inline take_lot()
 }
 
 #ifdef UNANNOUNCED
-#define NEED_NOT_ASK(p) (lot[p] == 0 && is_full)
+#define NEED_NOT_ASK(p) (quota[p] == 0 && is_full)
 #else
-#define NEED_NOT_ASK(p) (lot[p] == 0 && unannounced[p] == 0 && is_full)
+#define NEED_NOT_ASK(p) (quota[p] == 0 && unannounced[p] == 0 && is_full)
 #endif
 
 proctype producer(byte p; byte spans)
@@ -151,14 +151,14 @@ proctype producer(byte p; byte spans)
     bool was_full;
     for (span : 1 .. spans) {
         if
-        :: lot[p] == 0 && !NEED_NOT_ASK(p) -> take_lot()
+        :: quota[p] == 0 && !NEED_NOT_ASK(p) -> take_quota()
         :: else
         fi;
         atomic {
             if
-            :: lot[p] == 0 -> dropped++; assert(unannounced[p] == 0)
+            :: quota[p] == 0 -> dropped++; assert(unannounced[p] == 0)
             :: else ->
-                lot[p] = lot[p] - 1;
+                quota[p] = quota[p] - 1;
                 unannounced[p] = unannounced[p] + 1;
                 on_the_way[p] = on_the_way[p] + 1
             fi;
@@ -202,25 +202,25 @@ inline pass()
 active proctype worker()
 {
     byte found;
-    bool was_knocked;
+    bool was_requested;
 end_asleep:
     do
-    :: knocked || IS_DUE -> /* oteli_waker_sleep */
-        d_step { was_knocked = knocked; knocked = false };
+    :: drain_requested || IS_DUE -> /* oteli_waker_sleep */
+        d_step { was_requested = drain_requested; drain_requested = false };
         if
-        :: was_knocked ->
-#ifdef FUTILE_AFTER_LOOKING
+        :: was_requested ->
+#ifdef EMPTY_AFTER_LOOKING
             pass();
-            is_futile = (found == 0);
+            full_but_empty = (found == 0);
 #else
-            is_futile = true;
+            full_but_empty = true;
             pass();
             if
-            :: found != 0 -> is_futile = false
+            :: found != 0 -> full_but_empty = false
             :: else
             fi;
 #endif
-            d_step { found = 0; was_knocked = false }
+            d_step { found = 0; was_requested = false }
         :: else -> pass(); found = 0
         fi
     od
@@ -235,16 +235,16 @@ init
             run producer(p, SPANS)
         }
     };
-    /* Nobody can move. The places that are taken are those of spans that are there; and if
-     * there is no room although there is something to make room with, the next one asks, and
-     * says so. */
+    /* No process can move. The places that are taken are those of spans that are there; and if
+     * there is no room although there are spans to make room with, the next thread asks, and
+     * requests a drain. */
     timeout -> d_step {
         assert(finished == PRODUCERS);
         assert(reserved == ALL_PLACES);
         assert(exported + dropped + ready[0] + ready[1] + ready[2] ==
                FIRST_SPANS + (PRODUCERS - 1) * SPANS);
-        assert(!knocked);
-        assert(reserved < QUEUE || waiting <= 0 || (!is_futile && !is_full));
+        assert(!drain_requested);
+        assert(reserved < QUEUE || waiting <= 0 || (!full_but_empty && !is_full));
         assert(reserved >= QUEUE || !is_full)
     }
 }

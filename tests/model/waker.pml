@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bell.pml - producers announce spans and knock, somebody flushes, the worker sleeps.
+/* waker.pml - producers announce spans and request a drain, a thread flushes, the worker sleeps.
  *
- * Twin of: oteli_waker_announce, _knock, _ring, _arm, _disarm, _sleep and wake_once (sdk/pipeline/waker.c),
- * oteli_waker_taken, _was_knocked, _listen (sdk/pipeline/waker.h), the loop of oteli_worker_main and
- * choose (sdk/worker/worker.c), flush_worker (sdk/lifecycle/lifecycle.c). With POLLED the worker is driven
- * through the eventfd: step and oteli_drive_until (sdk/worker/drive.c).
+ * Twin of: oteli_waker_announce, _request_drain, _wake, _arm, _disarm, _sleep and wake_once
+ * (sdk/pipeline/waker.c), oteli_waker_taken, _take_drain_request, _listen (sdk/pipeline/waker.h),
+ * the loop of oteli_worker_main and choose (sdk/worker/worker.c), flush_worker
+ * (sdk/lifecycle/lifecycle.c). With POLLED the worker is driven through the eventfd: step and
+ * oteli_drive_until (sdk/worker/drive.c).
  *
  * Abstracted: lines and ring are a number of committed spans (drain.pml); exporting is a
- * step. There is no clock at all: whoever sleeps is woken by somebody, or never. Instead
- * of the number of the sleep in `wanted`, it is known of each thread whether what it has seen
- * is of the sleep that still lasts.
+ * step. There is no clock at all: a process that sleeps is woken by another, or never. Instead of
+ * the number of the sleep in `wanted`, it is known of each thread whether what it has seen is of
+ * the sleep that still lasts.
  *
  * Order: the worker's stores to `wanted` go through a store buffer and reach memory whenever
  * they like; a full fence, or an atomic addition or exchange, waits until they have. A
  * producer's plain load may not overtake its atomic addition, except in the variant that says
  * so. `word` is what the kernel compares; comparing and falling asleep is one step. */
 
-#ifndef LOTS
-#define LOTS 1 /* of the first producer */
+#ifndef ANNOUNCEMENTS
+#define ANNOUNCEMENTS 1 /* of the first producer */
 #endif
-#ifndef LAST_LOTS
-#define LAST_LOTS 1
+#ifndef LAST_ANNOUNCEMENTS
+#define LAST_ANNOUNCEMENTS 1
 #endif
-#ifndef KNOCKS
-#define KNOCKS 0
+#ifndef REQUESTS
+#define REQUESTS 0
 #endif
 #ifndef FLUSHES
 #define FLUSHES 0
 #endif
-#ifndef LOT
-#define LOT 1 /* spans */
+#ifndef SPANS
+#define SPANS 1 /* spans */
 #endif
 #ifndef BATCH
 #define BATCH 2
@@ -42,14 +43,14 @@ bool is_buffered;     /* … if something is */
 short waiting;
 short ready; /* committed, and not taken */
 byte batch;  /* spans in the one that is being filled */
-bool is_rung; /* `word` differs from what the worker heard; or the eventfd can be read */
-bool knocked;
+bool is_woken; /* `word` differs from what the worker heard; or the eventfd can be read */
+bool drain_requested;
 bool in_futex;
 byte flush_wanted;
 byte flush_done;
 
 bool is_fresh[4]; /* of each thread: what it has seen of `wanted` is of this sleep */
-bool may_ring; /* the worker sleeps, or is about to, and nobody has rung for that yet */
+bool may_wake; /* the worker sleeps, or is about to, and was not woken from that yet */
 byte finished;
 
 #define FENCE (!is_buffered)
@@ -64,14 +65,14 @@ end:
            is_buffered = false;
            if
            :: wanted != NEVER ->
-               may_ring = true;
+               may_wake = true;
 #ifndef NO_NUMBER
                is_fresh[0] = false;
                is_fresh[1] = false;
                is_fresh[2] = false;
                is_fresh[3] = false
 #endif
-           :: else -> may_ring = false
+           :: else -> may_wake = false
            fi
        }
     od
@@ -79,18 +80,18 @@ end:
 
 inline wake()
 {
-    is_rung = true;
+    is_woken = true;
 #ifndef POLLED
     in_futex = false
 #endif
 }
 
-inline ring(p)
+inline waker_wake(p)
 {
     is_fresh[p] = true;
     d_step {
         if
-        :: is_fresh[p] -> wanted = NEVER; may_ring = false
+        :: is_fresh[p] -> wanted = NEVER; may_wake = false
         :: else
         fi;
         is_fresh[p] = false
@@ -98,7 +99,7 @@ inline ring(p)
     wake()
 }
 
-/* Whoever changes the number rings, and only once in each sleep, for a reason. */
+/* The thread that changes the number wakes the worker, only once in each sleep, for a reason. */
 inline wake_once(p)
 {
     d_step {
@@ -107,9 +108,9 @@ inline wake_once(p)
 #endif
         if
         :: is_due ->
-            assert(may_ring);
-            assert(waiting >= seen || knocked);
-            may_ring = false;
+            assert(may_wake);
+            assert(waiting >= seen || drain_requested);
+            may_wake = false;
             wanted = NEVER
         :: else
         fi;
@@ -127,41 +128,41 @@ inline see(p)
     d_step { seen = wanted; is_fresh[p] = (wanted != NEVER) }
 }
 
-inline commit() { ready = ready + LOT }
+inline commit() { ready = ready + SPANS }
 
 inline announce(p)
 {
 #ifdef LOST_PRODUCER_FENCE
     see(p);
-    waiting = waiting + LOT;
+    waiting = waiting + SPANS;
     is_due = waiting >= seen;
 #elif defined(OLD_SUM)
-    d_step { waiting = waiting + LOT; sum = waiting };
+    d_step { waiting = waiting + SPANS; sum = waiting };
     see(p);
     d_step { is_due = sum >= seen; sum = 0 };
 #else
-    waiting = waiting + LOT;
+    waiting = waiting + SPANS;
     see(p);
     is_due = waiting >= seen;
 #endif
-    ring_if_due(p)
+    wake_if_due(p)
 }
 
-inline knock(p)
+inline request_drain(p)
 {
-    d_step { is_due = !knocked; knocked = true };
+    d_step { is_due = !drain_requested; drain_requested = true };
     if
     :: is_due ->
         see(p);
-#ifndef OLD_KNOCK
-        is_due = knocked;
+#ifndef OLD_REQUEST
+        is_due = drain_requested;
 #endif
-        ring_if_due(p)
+        wake_if_due(p)
     :: else
     fi
 }
 
-inline ring_if_due(p)
+inline wake_if_due(p)
 {
     if
     :: is_due && seen != NEVER -> wake_once(p)
@@ -169,13 +170,13 @@ inline ring_if_due(p)
     fi
 }
 
-proctype producer(byte p; byte lots; bool knocks)
+proctype producer(byte p; byte announcements; bool requests)
 {
     short sum;
     byte seen = NEVER;
     bool is_due;
     do
-    :: lots > 0 ->
+    :: announcements > 0 ->
 #ifdef SIGNAL_BEFORE_PUBLISH
         announce(p);
         commit();
@@ -183,11 +184,11 @@ proctype producer(byte p; byte lots; bool knocks)
         commit();
         announce(p);
 #endif
-        lots--
+        announcements--
     :: else -> break
     od;
     if
-    :: knocks -> knock(p)
+    :: requests -> request_drain(p)
     :: else
     fi;
     finished++
@@ -196,18 +197,18 @@ proctype producer(byte p; byte lots; bool knocks)
 active [FLUSHES] proctype flusher()
 {
     byte ticket;
-#ifdef RING_BEFORE_ASKING
-    ring(3);
+#ifdef WAKE_BEFORE_ASKING
+    waker_wake(3);
     d_step { flush_wanted++; ticket = flush_wanted };
 #else
     d_step { flush_wanted++; ticket = flush_wanted };
-    ring(3);
+    waker_wake(3);
 #endif
     flush_done >= ticket; /* for ever: an invalid end state */
     finished++
 }
 
-/* Nobody looks at `waiting` between the worker's taking and its saying so: `wanted` is NEVER. */
+/* No process looks at `waiting` between the worker's taking and its saying so: `wanted` is NEVER. */
 inline take()
 {
     d_step {
@@ -220,16 +221,16 @@ inline take()
 active proctype worker()
 {
     byte asked;
-    bool was_knocked;
+    bool was_requested;
     do
     ::
 #ifdef POLLED
         FENCE -> d_step { wanted_next = NEVER; is_buffered = true };
 #ifndef DRAIN_AFTER_LOOKING
-        FENCE -> is_rung = false; /* a system call */
+        FENCE -> is_woken = false; /* a system call */
 #endif
 #elif !defined(LISTEN_LATE)
-        is_rung = false;
+        is_woken = false;
 #endif
 again:
         asked = flush_wanted;
@@ -240,27 +241,27 @@ again:
             goto again
         :: else -> asked = 0
         fi;
-        d_step { FENCE -> was_knocked = knocked; knocked = false };
+        d_step { FENCE -> was_requested = drain_requested; drain_requested = false };
         if
-        :: was_knocked ->
+        :: was_requested ->
             take();
-            d_step { batch = 0; was_knocked = false };
+            d_step { batch = 0; was_requested = false };
             goto again
         :: else
         fi;
         if
         :: waiting >= BATCH - batch ->
             take();
-            /* Rung for a batch, and there is one. */
+            /* Woken for a batch, and there is one. */
             d_step { assert(batch >= BATCH); batch = batch % BATCH };
             goto again
         :: else
         fi;
 #ifdef LISTEN_LATE
-        is_rung = false;
+        is_woken = false;
 #endif
 #ifdef DRAIN_AFTER_LOOKING
-        FENCE -> is_rung = false;
+        FENCE -> is_woken = false;
 #endif
 
         /* oteli_waker_arm */
@@ -276,18 +277,18 @@ again:
         :: true ->
 #else
         if
-        :: waiting < BATCH - batch && !knocked ->
+        :: waiting < BATCH - batch && !drain_requested ->
 #endif
 #ifdef POLLED
 end_asleep:
-            is_rung
+            is_woken
 #else
             d_step {
                 if
 #ifdef NO_WORD
                 :: true -> in_futex = true
 #else
-                :: !is_rung -> in_futex = true
+                :: !is_woken -> in_futex = true
 #endif
                 :: else
                 fi
@@ -306,16 +307,16 @@ end_asleep:
 init
 {
     atomic {
-        run producer(0, LOTS, false);
+        run producer(0, ANNOUNCEMENTS, false);
         run producer(1, 1, false);
-        run producer(2, LAST_LOTS, KNOCKS)
+        run producer(2, LAST_ANNOUNCEMENTS, REQUESTS)
     }
-    /* Everybody has said what there was to say, and nobody can move: the worker sleeps, and
-     * there must be no reason why it should not. */
+    /* Every producer has announced its spans, and no process can move: the worker sleeps, and there
+     * must be no reason why it should not. */
     timeout -> d_step {
         assert(finished == 3 + FLUSHES);
         assert(ready + batch < BATCH);
         assert(waiting == ready);
-        assert(!knocked)
+        assert(!drain_requested)
     }
 }

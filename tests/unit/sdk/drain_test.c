@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tests/unit/sdk/harvest_test.c - specification of sdk/engine/queue.c and sdk/engine/drain.c:
+/* tests/unit/sdk/drain_test.c - specification of sdk/engine/queue.c and sdk/engine/drain.c:
  * how much may wait, how ended spans are taken out of lines, and when lines are given back. */
 #include "api/record/mount.h"
 #include "common/log.h"
