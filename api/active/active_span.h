@@ -47,7 +47,7 @@ struct oteli_traits {
     uint32_t wire_flags; /* Span.flags */
     uint8_t wire_kind;   /* Span.kind */
     bool is_unusual;     /* has anything but ids, a short name, times and attributes, or a
-                            dead place below: its end goes the long way */
+                            dead place below: its end goes the slow path */
     uint8_t bits;        /* OTELI_HOLDS and below */
     uint8_t end_as;      /* enum oteli_end_as */
 };
@@ -225,8 +225,8 @@ static inline const char *oteli_active_name(const struct oteli_active_span *acti
                                                     : (const char *)active->unusual.name.data;
 }
 
-/* What is left out of a span; the first time in a span it is noted, to be logged once
- * nothing is held any more. */
+/* What is left out of a span; the first time in a span it is noted, to be logged once the state is
+ * free and nothing is locked. */
 enum oteli_warning_about {
     OTELI_NO_COMPLAINT = 0,
     OTELI_TOO_MANY_ATTRIBUTES,

@@ -55,7 +55,8 @@ otel_baggage oteli_baggage_store(const struct oteli_baggage_entries *entries)
         stored = size <= ring->slot_size ? oteli_slot_claim(ring, &index) : NULL;
     }
     if (stored == NULL) {
-        OTELI_LOG(OTEL_LOG_WARN, "there is no slot for a baggage: are those that are kept let go?");
+        OTELI_LOG(OTEL_LOG_WARN,
+                  "the pool of baggages is full: does the program let go of those it keeps?");
         return otel_baggage_none();
     }
     memcpy(&stored->entries, entries, sizeof *entries + entries->length);

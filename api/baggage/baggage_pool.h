@@ -4,8 +4,8 @@
  *
  *     entry    name, value, metadata        packed, each with a final NUL
  *     builder  entries being put together   on the caller's stack (baggage_builder.c)
- *     pool     entries that do not change   numbered places, reused oldest first (baggage_pool.c)
- *     text     a W3C baggage header         parsed into a builder, written from a place
+ *     pool     entries that do not change   numbered slots, reused oldest first (baggage_pool.c)
+ *     text     a W3C baggage header         parsed into a builder, written from a slot
  *                                           (baggage_text.c)
  *
  * Threads:  any thread; a builder belongs to its caller.
@@ -37,7 +37,7 @@ enum {
     OTELI_BAGGAGE_ROOM = OTELI_BAGGAGE_BYTES + OTELI_BAGGAGE_MEMBERS * OTELI_BAGGAGE_ENTRY_MORE
 };
 
-/* What stands before entries that lie one behind the other: in a builder, or in a place of the
+/* What stands before entries that lie one behind the other: in a builder, or in a slot of the
  * pool. */
 struct oteli_baggage_entries {
     uint16_t count;
@@ -75,7 +75,7 @@ bool oteli_baggage_put(struct oteli_baggage_builder *builder,
 /* Take the entry of this name out. False: there is none. */
 bool oteli_baggage_drop(struct oteli_baggage_builder *builder, otel_slice name);
 
-/* Keep what was put together. {0}: no entries, or no place in the pool. */
+/* Keep what was put together. {0}: no entries, or no slot in the pool. */
 otel_baggage oteli_baggage_finish(const struct oteli_baggage_builder *builder);
 
 /* The entry of this name; NULL: there is none. */
@@ -114,7 +114,7 @@ size_t oteli_baggage_format(otel_baggage baggage, char *text, size_t size);
 const struct oteli_baggage_entries *oteli_baggage_hold(otel_baggage baggage);
 void oteli_baggage_release(otel_baggage baggage);
 
-/* Copy entries into the pool. {0}: all places are held, or there is no memory. */
+/* Copy entries into the pool. {0}: all slots are held, or there is no memory. */
 otel_baggage oteli_baggage_store(const struct oteli_baggage_entries *entries);
 
 /* In a forked child: held is what the program keeps. Stores only. */

@@ -15,14 +15,14 @@
  *                   bit 4-7  tracestate reference, the next four bits
  *         byte 2-3           tracestate reference, the others
  *     where, the second
- *                   bit 0-1  enum oteli_span_place  (OTEL_SPAN_IS_OPEN_)
+ *                   bit 0-1  enum oteli_span_where  (OTEL_SPAN_IS_OPEN_)
  *                   bit 2    it records             (OTEL_SPAN_IS_RECORDING_)
  *                   bit 3    it is held back
  *                   bit 4    the span is of another process
  *                   bit 5-6  of places of the stack: attached, dead
  *                   bit 7    debug (B3, Jaeger): always sampled
  *                   bit 8-11 which of the holding roots of its trace (hold_table.h)
- *                   bit 12-31 slot: depth on the thread's stack, or pool index
+ *                   bit 12-31 index: of the place on the thread's stack, or of the slot in the pool
  *
  * So the first 28 bytes of the handle of almost every span are an otel_thread_context_record
  * (otel/thread_context.h) as others read it: context_record.h.
@@ -36,10 +36,10 @@
 #include <otel/context.h>
 #include <string.h>
 
-enum oteli_span_place {
-    OTELI_PLACE_NOWHERE = 0, /* only ids: wrapped, or none */
-    OTELI_PLACE_LOCAL = 1,   /* on the stack of open spans of its thread */
-    OTELI_PLACE_DETACHED = 2 /* in the pool of detached spans */
+enum oteli_span_where {
+    OTELI_SPAN_NOWHERE = 0,  /* only ids: wrapped, or none */
+    OTELI_SPAN_ON_STACK = 1, /* on the stack of open spans of its thread */
+    OTELI_SPAN_IN_POOL = 2   /* in the pool of detached spans */
 };
 
 /* How far to the left the bytes of the state are, and the bits of the other half. */
@@ -52,11 +52,10 @@ enum { OTELI_REF_SIZE_SHIFT = OTELI_REF_BYTE(3), OTELI_REF_WHERE_SHIFT = 0 };
 #endif
 enum {
     OTELI_REF_FLAGS_SHIFT = OTELI_REF_BYTE(1),
-    OTELI_REF_PLACE_SHIFT = OTELI_REF_WHERE_SHIFT,
     OTELI_REF_REMOTE_SHIFT = OTELI_REF_WHERE_SHIFT + 4,
     OTELI_REF_HOLDER_SHIFT = OTELI_REF_WHERE_SHIFT + 8,
-    OTELI_REF_SLOT_SHIFT = OTELI_REF_WHERE_SHIFT + 12,
-    OTELI_SLOT_MAX = (1 << 20) - 1,
+    OTELI_REF_INDEX_SHIFT = OTELI_REF_WHERE_SHIFT + 12,
+    OTELI_INDEX_MAX = (1 << 20) - 1,
     OTELI_HOLDER_MAX = (1 << 4) - 1,
     OTELI_W3C_FLAGS = OTEL_TRACE_FLAG_SAMPLED | OTEL_TRACE_FLAG_RANDOM
 };
@@ -82,8 +81,8 @@ enum { OTELI_KEEPS_DEBUG = 1, OTELI_KEEPS_DEFERRED = 2 };
 #define OTELI_REF_DEAD OTELI_REF_BIT(OTELI_REF_WHERE_SHIFT + 6)
 #define OTELI_REF_DEBUG OTELI_REF_BIT(OTELI_REF_WHERE_SHIFT + 7)
 #define OTELI_REF_HOLDER ((uint64_t)OTELI_HOLDER_MAX << OTELI_REF_HOLDER_SHIFT)
-#define OTELI_REF_SLOT ((uint64_t)OTELI_SLOT_MAX << OTELI_REF_SLOT_SHIFT)
-_Static_assert(OTEL_SPAN_IS_OPEN_ == UINT64_C(3) << OTELI_REF_PLACE_SHIFT, "otel/context.h");
+#define OTELI_REF_INDEX ((uint64_t)OTELI_INDEX_MAX << OTELI_REF_INDEX_SHIFT)
+_Static_assert(OTEL_SPAN_IS_OPEN_ == UINT64_C(3) << OTELI_REF_WHERE_SHIFT, "otel/context.h");
 _Static_assert(OTEL_SPAN_IS_RECORDING_ == OTELI_REF_BIT(OTELI_REF_WHERE_SHIFT + 2), "likewise");
 
 static inline uint64_t oteli_ref_of_flags(uint8_t flags)
@@ -101,12 +100,12 @@ static inline uint64_t oteli_ref_of_tracestate(uint32_t reference)
 }
 
 /* A span's. */
-static inline uint64_t oteli_ref_make(uint8_t flags, enum oteli_span_place place, bool recording,
-                                      uint32_t slot, uint32_t tracestate)
+static inline uint64_t oteli_ref_make(uint8_t flags, enum oteli_span_where where, bool recording,
+                                      uint32_t index, uint32_t tracestate)
 {
     return OTELI_REF_VALID | oteli_ref_of_flags(flags) | oteli_ref_of_tracestate(tracestate) |
-           (uint64_t)place << OTELI_REF_PLACE_SHIFT | (recording ? OTEL_SPAN_IS_RECORDING_ : 0) |
-           (uint64_t)slot << OTELI_REF_SLOT_SHIFT;
+           (uint64_t)where << OTELI_REF_WHERE_SHIFT | (recording ? OTEL_SPAN_IS_RECORDING_ : 0) |
+           (uint64_t)index << OTELI_REF_INDEX_SHIFT;
 }
 
 /* Whether the first 28 bytes of the handle are the record that others read: then nothing is
@@ -131,14 +130,14 @@ static inline bool oteli_ref_is_remote(uint64_t ref)
     return (ref & OTELI_REF_REMOTE) != 0;
 }
 
-static inline enum oteli_span_place oteli_ref_place(uint64_t ref)
+static inline enum oteli_span_where oteli_ref_where(uint64_t ref)
 {
-    return (enum oteli_span_place)(ref >> OTELI_REF_PLACE_SHIFT & 3);
+    return (enum oteli_span_where)(ref >> OTELI_REF_WHERE_SHIFT & 3);
 }
 
-static inline uint32_t oteli_ref_slot(uint64_t ref)
+static inline uint32_t oteli_ref_index(uint64_t ref)
 {
-    return (uint32_t)(ref >> OTELI_REF_SLOT_SHIFT) & OTELI_SLOT_MAX;
+    return (uint32_t)(ref >> OTELI_REF_INDEX_SHIFT) & OTELI_INDEX_MAX;
 }
 
 static inline uint32_t oteli_ref_holder(uint64_t ref)

@@ -42,7 +42,7 @@ otel_span otel_span_wrap(const otel_span_context *context)
     memcpy(&span.opaque[0], context->trace_id, sizeof context->trace_id);
     memcpy(&span.opaque[2], context->span_id, sizeof context->span_id);
     span.opaque[3] =
-        oteli_ref_make(context->flags, OTELI_PLACE_NOWHERE, false, 0, context->tracestate) |
+        oteli_ref_make(context->flags, OTELI_SPAN_NOWHERE, false, 0, context->tracestate) |
         (context->is_remote ? OTELI_REF_REMOTE : 0) | ref_of_other_formats(context->reserved[0]);
     return span;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/context/tracestate_pool.h - W3C tracestates, which span handles refer to by number.
  *
- * Texts live in a ring of a few thousand places. A place is taken again, oldest first,
+ * Texts live in a ring of a few thousand slots. A slot is taken again, oldest first,
  * unless an open span holds it: so contexts need no destroy call, memory is bounded, and
  * all that can happen to a context kept aside for thousands of later requests is that its
  * tracestate is gone, which W3C allows anyone to do.
@@ -18,7 +18,7 @@
 enum { OTELI_TRACESTATE_BYTES = 512, OTELI_TRACESTATE_MEMBERS = 32 };
 
 /* Keep a tracestate: the members of the text, or as many as fit OTELI_TRACESTATE_BYTES.
- * 0: not valid, empty, or no place. */
+ * 0: not valid, empty, or no slot is free. */
 uint32_t oteli_tracestate_make(const char *text, size_t length, const uint8_t trace_id[16]);
 
 /* Hold it as long as a span is open; 0: it is gone. Each retain needs a release. */

@@ -7,7 +7,7 @@
 
 enum { ROWS = 512, WAYS = 8 };
 _Static_assert((int)WAYS <= (int)OTELI_HOLDER_MAX,
-               "there always is a number that no place of a row has");
+               "there always is a number that no slot of a row has");
 
 enum verdict { FREE = 0, NOT_YET, KEPT, DROPPED, ABANDONED, PASSED_ON };
 
@@ -48,7 +48,7 @@ static struct holder *find(struct row *row, const uint64_t trace_id[2], uint32_t
     return NULL;
 }
 
-/* The place for a new root: a free one, or that of the oldest root that is decided, or of the
+/* The slot for a new root: a free one, or that of the oldest root that is decided, or of the
  * oldest root. */
 static struct holder *least_needed(struct row *row)
 {

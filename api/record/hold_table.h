@@ -4,11 +4,11 @@
  *
  * A table of fixed size, a row for some trace ids. A trace can have several such roots, when
  * it comes into this process more than once: handles carry a number that tells them apart.
- * A new root takes the place of one that was decided long ago, or else of the oldest; what
+ * A new root takes the slot of one that was decided long ago, or else of the oldest; what
  * is not in the table is exported like any other span. Verdicts stay known as long as their
- * place is not needed.
+ * slot is not needed.
  *
- * Threads:  any; one short lock for eight places. */
+ * Threads:  any; one short lock for eight slots. */
 #ifndef OTELI_HOLD_TABLE_H
 #define OTELI_HOLD_TABLE_H
 

@@ -60,7 +60,7 @@ static struct oteli_line *table_get(uint32_t index)
 static bool table_add(struct oteli_line *line)
 {
     line->index = oteli_slot_new(&pool.table);
-    struct oteli_line **slot = line->index != OTELI_NO_PLACE ? slot_at(line->index) : NULL;
+    struct oteli_line **slot = line->index != OTELI_NO_SLOT ? slot_at(line->index) : NULL;
     if (slot != NULL)
         OTELI_STORE_RELEASE_PTR(slot, line);
     return slot != NULL;
@@ -140,8 +140,8 @@ static uint64_t units_for(size_t size)
 /* A line of so many units, which are counted already. */
 static struct oteli_line *take(struct oteli_thread *owner, uint64_t units)
 {
-    const uint32_t index = units == 1 ? oteli_free_list_pop(&pool.free, link_of) : OTELI_NO_PLACE;
-    struct oteli_line *line = index != OTELI_NO_PLACE ? table_get(index) : NULL;
+    const uint32_t index = units == 1 ? oteli_free_list_pop(&pool.free, link_of) : OTELI_NO_SLOT;
+    struct oteli_line *line = index != OTELI_NO_SLOT ? table_get(index) : NULL;
     if (line == NULL)
         line = make(units * OTELI_LINE_BYTES, (uint32_t)units);
     if (line == NULL)

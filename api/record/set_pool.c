@@ -42,11 +42,11 @@ static uint32_t *link_of(uint32_t index)
 struct otel_lines *oteli_hold_new(uint64_t generation, const uint64_t trace_id[2])
 {
     uint32_t index = oteli_free_list_pop(&pool.furnished, link_of);
-    if (index == OTELI_NO_PLACE)
+    if (index == OTELI_NO_SLOT)
         index = oteli_free_list_pop(&pool.bare, link_of);
-    if (index == OTELI_NO_PLACE)
+    if (index == OTELI_NO_SLOT)
         index = oteli_slot_new(&pool.sets);
-    struct otel_lines *hold = index != OTELI_NO_PLACE ? at_index(index) : NULL;
+    struct otel_lines *hold = index != OTELI_NO_SLOT ? at_index(index) : NULL;
     if (hold == NULL)
         return NULL;
     hold->index = index;
@@ -98,7 +98,7 @@ void oteli_hold_leave(struct otel_lines *hold)
 static bool strip_one(void)
 {
     const uint32_t index = oteli_free_list_pop(&pool.furnished, link_of);
-    if (index == OTELI_NO_PLACE)
+    if (index == OTELI_NO_SLOT)
         return false;
     strip(at_index(index));
     oteli_free_list_push(&pool.bare, link_of, index);

@@ -2,7 +2,7 @@
 /* api/span/context_attributes.h - attributes of a context, for the spans that are started in it.
  *
  * They are values of the context under a key of their own. While the current context has some,
- * the thread's state says so (oteli_thread_scope), and no span takes the fast way: here its
+ * the thread's state says so (oteli_thread_scope), and no span takes the fast path: here its
  * options get them, before the sampler is asked.
  *
  * Threads:  any thread. */

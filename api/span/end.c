@@ -58,10 +58,10 @@ static inline void free_record(struct oteli_thread *thread, struct oteli_active_
     oteli_detached_give(thread, active);
 }
 
-/* End any span. The state is held, and let go. */
+/* End any span. The state is busy, and free afterwards. */
 static OTELI_NOINLINE void end_any(otel_span_ref span, uint64_t end_ns, struct oteli_thread *thread)
 {
-    const bool is_detached = oteli_ref_place(span.place) == OTELI_PLACE_DETACHED;
+    const bool is_detached = oteli_ref_where(span.place) == OTELI_SPAN_IN_POOL;
     const uint64_t end = time_of_end(end_ns);
     struct oteli_active_span *active =
         is_detached ? oteli_detached_try_lock(span) : oteli_thread_find(thread, span);
@@ -98,17 +98,17 @@ static OTELI_NOINLINE void end_any(otel_span_ref span, uint64_t end_ns, struct o
 static OTELI_NOINLINE void end_slow(otel_span_ref span, uint64_t end_ns)
 {
     oteli_notice_fork();
-    if (oteli_ref_place(span.place) == OTELI_PLACE_NOWHERE)
+    if (oteli_ref_where(span.place) == OTELI_SPAN_NOWHERE)
         return;
     struct oteli_thread *thread = oteli_self;
-    if (oteli_ref_place(span.place) == OTELI_PLACE_DETACHED)
+    if (oteli_ref_where(span.place) == OTELI_SPAN_IN_POOL)
         thread = oteli_thread_own();
     if (thread != NULL && oteli_thread_enter_call(thread))
         end_any(span, end_ns, thread);
 }
 
-/* The fast way for a span that is larger than most: it has attributes, or a long name. The state is
- * held. */
+/* The fast path for a span that is larger than most: it has attributes, or a long name. The state
+ * is busy. */
 static OTELI_NOINLINE OTELI_HOT void end_larger(otel_span_ref span, uint64_t end_ns,
                                                 struct oteli_thread *thread,
                                                 struct oteli_active_span *active)
@@ -127,7 +127,7 @@ static OTELI_NOINLINE OTELI_HOT void end_larger(otel_span_ref span, uint64_t end
 
 /* --- what longjmp has jumped past --- */
 
-/* Each span ends by the call that its function would have made, so it is held, processed and
+/* Each span ends by the call that its function would have made, so it is held back, processed and
  * exported as any other. Processors that are told of an end may enter spans, and so move the
  * stack. */
 static void close_place(const struct oteli_active_span *active)
@@ -166,7 +166,7 @@ static OTELI_NOINLINE void let_go_and_unwind(otel_span_ref span, struct oteli_th
     unwind_and_end(span);
 }
 
-/* The fast way is for the current span when nothing about it is unusual; like the fast way of
+/* The fast path is for the current span when nothing about it is unusual; like the fast path of
  * starting it finds out first and calls nothing. The span is compared with the top of the
  * stack, and its data taken from there: the handle has been through memory several times by
  * now, and what the next span does would have to wait for it. */

@@ -96,7 +96,7 @@ static uint64_t begin(struct oteli_thread *thread, struct oteli_active_span *act
     const uint32_t tracestate = hold_tracestate(span->tracestate, made.trace_id);
     active->self =
         (otel_span){{made.trace_id[0], made.trace_id[1], made.span_id,
-                     oteli_ref_make(made.flags, OTELI_PLACE_NOWHERE, false, 0, tracestate)}};
+                     oteli_ref_make(made.flags, OTELI_SPAN_NOWHERE, false, 0, tracestate)}};
     active->tracer = tracer;
     active->parent_id = made.parent_id;
     active->epoch = oteli_clock_epoch();
@@ -147,7 +147,7 @@ static void count(struct oteli_thread *thread, const otel_finished_span *span)
     oteli_count(&origins[origin], 1);
 }
 
-/* The state is held, and let go. */
+/* The state is busy, and free afterwards. */
 static void record(struct oteli_thread *thread, otel_tracer *tracer, const otel_finished_span *span)
 {
     struct oteli_warning warning = {OTELI_NO_COMPLAINT, ""};

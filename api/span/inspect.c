@@ -85,7 +85,7 @@ void oteli_span_peek(const otel_span *span, struct oteli_peek *peek)
     const bool is_open = active != NULL;
     if (is_open && oteli_active_records(active))
         peek_attribute(active, peek);
-    if (is_open && oteli_ref_place(active->usual_ref) == OTELI_PLACE_DETACHED)
+    if (is_open && oteli_ref_where(active->usual_ref) == OTELI_SPAN_IN_POOL)
         peek->root_id = root_in(active);
     oteli_open_release(active);
     if (is_open && peek->root_id == 0)

@@ -142,11 +142,12 @@ static void tell_ended(struct oteli_thread *thread, struct copy *copy)
 
 static bool is_detached(otel_span_ref span)
 {
-    return oteli_ref_place(span.place) == OTELI_PLACE_DETACHED;
+    return oteli_ref_where(span.place) == OTELI_SPAN_IN_POOL;
 }
 
-/* Its place again, the state being held: that on the stack may have been moved, and in a forked
- * child the record of a detached span is the parent's. NULL: it is gone, and nothing is held. */
+/* Find the place again, with the state busy: the stack may have been moved, and in a forked child
+ * the slot of a detached span is the parent's. NULL: it is gone; the state is free and nothing is
+ * locked. */
 static struct oteli_active_span *find_again(struct oteli_thread *thread,
                                             struct oteli_active_span *active, otel_span_ref span)
 {

@@ -11,7 +11,7 @@
  *            from other    (can be         as bytes           (is dead,      as any other
  *            threads        changed)                           has its id)
  *
- * Threads:  app threads, the long way. */
+ * Threads:  app threads, on the slow path. */
 #ifndef OTELI_PROCESSOR_CALLS_H
 #define OTELI_PROCESSOR_CALLS_H
 
@@ -37,15 +37,15 @@ static inline bool oteli_processing_knows(const struct oteli_active_span *active
 }
 
 /* Such a span ends, at `end`. If it is not cancelled they are told. Its place, which is now to be
- * recorded and left; or NULL: it ended before, or there is no such place any more, and the state
- * is not held. Until then it is, and the record of a detached span is locked. */
+ * recorded and left; or NULL: it ended before, or there is no such place any more, and the state is
+ * free. Until then it is busy, and the slot of a detached span is locked. */
 OTELI_COLD struct oteli_active_span *oteli_processing_end(struct oteli_thread *thread,
                                                           struct oteli_active_span *active,
                                                           otel_span_ref span, uint64_t end);
 
 /* A span that never started here is recorded (finished_span.c): processors are told that it has
  * ended, and then it goes where ended spans go. Its place is left before they are. False: the state
- * is not held any more. */
+ * is free. */
 OTELI_COLD bool oteli_processing_record(struct oteli_thread *thread,
                                         struct oteli_active_span *active, uint64_t end);
 

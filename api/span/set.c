@@ -11,11 +11,12 @@
 
 #include <string.h>
 
-/* The open span of a handle, held for one change; NULL: there is none. */
+/* The active span of a handle, with the state busy and a detached one locked for one change; NULL:
+ * there is none. */
 static struct oteli_active_span *grab(otel_span_ref span)
 {
     struct oteli_thread *thread = oteli_self;
-    if (OTELI_UNLIKELY(oteli_ref_place(span.place) == OTELI_PLACE_DETACHED) &&
+    if (OTELI_UNLIKELY(oteli_ref_where(span.place) == OTELI_SPAN_IN_POOL) &&
         thread->generation == OTELI_NO_GENERATION && !oteli_thread_is_busy(thread)) {
         if (oteli_load_relaxed_64(&oteli_generation) == OTELI_REVIVE ||
             oteli_thread_refresh() == NULL) /* for the limits */
@@ -32,7 +33,7 @@ static struct oteli_active_span *grab(otel_span_ref span)
     return NULL;
 }
 
-/* A line for the log is written when nothing is held any more. */
+/* A line for the log is written when the state is free and nothing is locked. */
 static OTELI_COLD void let_go_and_warn(struct oteli_active_span *active)
 {
     struct oteli_warning warning;
@@ -57,7 +58,7 @@ bool otel_span_is_recording(otel_span span)
     struct oteli_active_span *active = grab(otel_span_ref_of(&span));
     if (active == NULL)
         return false;
-    const bool is_local = oteli_ref_place(span.opaque[3]) == OTELI_PLACE_LOCAL;
+    const bool is_local = oteli_ref_where(span.opaque[3]) == OTELI_SPAN_ON_STACK;
     const uint64_t generation = is_local ? oteli_self->generation : active->generation;
     let_go(active);
     const uint64_t now = oteli_load_relaxed_64(&oteli_generation);

@@ -5,9 +5,10 @@
  * thread-local access, one comparison that covers every unusual state, ids, the name, and
  * the clock. scripts/bench.sh span measures what it costs.
  *
- * The fast way holds the state, finds out that it cannot go on before it has changed anything
- * that counts, and then lets the state go and leaves it all to a function ending in _slow. So it
- * calls nothing, and the compiler keeps everything in registers that need not be saved. */
+ * The fast path marks the state busy. Whatever it cannot do it finds out before it has changed
+ * anything that counts; then it marks the state free and leaves the whole start to a function
+ * ending in _slow. So it calls nothing, and the compiler keeps everything in registers that need
+ * not be saved. */
 #include "api/context/tracestate_pool.h"
 #include "api/held/span_set.h"
 #include "api/record/span_encoder.h"
@@ -44,7 +45,7 @@ static void repeat(struct oteli_thread *thread, struct oteli_active_span *active
 {
     uint64_t *const ref = &span->opaque[3];
     const uint32_t tracestate = oteli_tracestate_retain(oteli_ref_tracestate(*ref));
-    *ref &= ~(OTELI_REF_SLOT | OTELI_REF_TRACESTATE);
+    *ref &= ~(OTELI_REF_INDEX | OTELI_REF_TRACESTATE);
     *ref |=
         (oteli_active_place_ref(active) & ~OTELI_REF_VALID) | oteli_ref_of_tracestate(tracestate);
     active->traits = (struct oteli_traits){.is_unusual = tracestate != 0};
@@ -208,8 +209,8 @@ static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_acti
     }
 }
 
-/* This thread's state, held, for a span of the SDK that runs now. NULL: there is no such span, and
- * `*span` is what the caller gets instead. */
+/* This thread's state, marked busy, for a span of the SDK that runs now. NULL: there is no such
+ * span, and `*span` is what the caller gets instead. */
 static OTELI_INLINE struct oteli_thread *begin(otel_span *span, const otel_tracer *tracer,
                                                const otel_span_options *options, bool is_entered)
 {
@@ -330,7 +331,7 @@ static OTELI_NOINLINE void start_slow(otel_span *span, otel_tracer *tracer, cons
         start_any(span, tracer, name, name_length, options);
 }
 
-/* --- the fast way --- */
+/* --- the fast path --- */
 
 /* What the sampler says to a child of this parent; where that is remote, or has something to hand
  * on that must be looked up, something that is not simple. */
@@ -357,7 +358,7 @@ static OTELI_INLINE bool is_usual(const struct oteli_active_span *parent)
     return (parent->self.opaque[3] & asked) == (OTELI_REF_SAMPLED | OTELI_REF_RANDOM);
 }
 
-/* The same where the fast way has the state held, and finds that it cannot go on. */
+/* The same for the fast path, which has marked the state busy and finds that it cannot go on. */
 static OTELI_NOINLINE void let_go_and_enter(otel_span *span, otel_tracer *tracer, const char *name,
                                             size_t name_length, const otel_span_options *options,
                                             struct oteli_thread *thread)
@@ -463,8 +464,8 @@ static OTELI_INLINE void show_fast(otel_span *span, struct oteli_thread *thread,
     oteli_thread_leave_call(thread);
 }
 
-/* The fast way where the parent is not usual, or spans under it are not sampled. The state is
- * held. */
+/* The fast path where the parent is not usual, or spans under it are not sampled. The state is
+ * busy. */
 static OTELI_NOINLINE OTELI_HOT void enter_child(otel_span *span, otel_tracer *tracer,
                                                  const char *name, size_t name_length,
                                                  const otel_span_options *options,
@@ -490,7 +491,7 @@ static OTELI_NOINLINE OTELI_HOT void enter_child(otel_span *span, otel_tracer *t
     show_fast(span, thread, active, &made);
 }
 
-/* The fast way itself. `options` say at most the kind. */
+/* The fast path itself. `options` say at most the kind. */
 static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const char *name,
                                     size_t name_length, const otel_span_options *options,
                                     uint8_t wire_kind)

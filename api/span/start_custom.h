@@ -3,7 +3,7 @@
  * program.has_callbacks says that it has to be: its ids, its sampler; and the context that all of
  * them are shown.
  *
- * App threads, the state being held: what they start themselves is refused. */
+ * App threads, with the state busy: spans that these functions of the program start are refused. */
 #ifndef OTELI_START_CUSTOM_H
 #define OTELI_START_CUSTOM_H
 

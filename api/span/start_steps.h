@@ -26,8 +26,9 @@ enum oteli_no_state {
     OTELI_SILENT       /* it is a thread of the SDK's own, or there is no memory */
 };
 
-/* This thread's state, held, for a span of the SDK that runs now; or NULL. From inside another call
- * of this thread, which may be in the middle of changing any other counter, one stands for all. */
+/* This thread's state, marked busy, for a span of the SDK that runs now; or NULL. From inside
+ * another call of this thread, which may be in the middle of changing any other counter, one stands
+ * for all. */
 static OTELI_INLINE struct oteli_thread *oteli_span_begin(const otel_tracer *tracer,
                                                           enum oteli_no_state *why)
 {

@@ -98,7 +98,7 @@ static OTELI_NOINLINE uint64_t attach_any(const otel_context *context)
     return token;
 }
 
-/* The fast way has the state held, and finds that it cannot go on. */
+/* The fast path has marked the state busy, and finds that it cannot go on. */
 static OTELI_NOINLINE uint64_t let_go_and_attach(const otel_context *context,
                                                  struct oteli_thread *thread)
 {
@@ -117,7 +117,7 @@ static OTELI_INLINE bool is_simply_attached(const struct oteli_active_span *acti
 }
 
 /* The epoch of an open span's children is looked up once while the span is attached again and
- * again; then the fast way is open. The state is held. */
+ * again; then the fast path is open. The state is busy. */
 static OTELI_NOINLINE uint64_t attach_another(const otel_context *context,
                                               struct oteli_thread *thread)
 {
@@ -127,7 +127,7 @@ static OTELI_NOINLINE uint64_t attach_another(const otel_context *context,
     return otel_context_attach_n(context);
 }
 
-/* Whether the fast way may be open: nothing but the span changes, which is one to be published, and
+/* Whether the fast path may be open: nothing but the span changes, which is one to be published, and
  * no call is under way. */
 static OTELI_INLINE bool is_simple(const struct oteli_thread *thread, const otel_context *context)
 {
@@ -138,7 +138,7 @@ static OTELI_INLINE bool is_simple(const struct oteli_thread *thread, const otel
     return OTELI_LIKELY((no_record | other_values | context->baggage | busy) == 0);
 }
 
-/* The fast way finds out first and calls nothing, like those of start.c and end.c. */
+/* The fast path finds out first and calls nothing, like those of start.c and end.c. */
 OTELI_HOT uint64_t otel_context_attach_n(const otel_context *context)
 {
     struct oteli_thread *thread = oteli_self;
@@ -202,7 +202,7 @@ static OTELI_COLD bool warn_of_order(void)
     return false;
 }
 
-/* The state is held, and let go. */
+/* The state is busy, and free afterwards. */
 static OTELI_NOINLINE bool detach_any(uint64_t token, struct oteli_thread *thread)
 {
     struct oteli_active_span *active = find_attached(thread, token);
@@ -215,7 +215,7 @@ static OTELI_NOINLINE bool detach_any(uint64_t token, struct oteli_thread *threa
     return in_order || warn_of_order();
 }
 
-/* The fast way is for the top, attached the fast way, while nothing below it has been left. */
+/* The fast path is for the top, attached on the fast path, while nothing below it has been left. */
 OTELI_HOT bool otel_context_detach_n(uint64_t token)
 {
     struct oteli_thread *thread = oteli_self;

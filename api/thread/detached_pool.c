@@ -34,22 +34,22 @@ static uint32_t *link_of(uint32_t index)
 
 bool oteli_detached_is_known(const struct oteli_active_span *active)
 {
-    return (const void *)at_index(oteli_ref_slot(active->usual_ref)) == (const void *)active;
+    return (const void *)at_index(oteli_ref_index(active->usual_ref)) == (const void *)active;
 }
 
 static void push(struct oteli_active_span *active)
 {
     if (OTELI_LIKELY(oteli_detached_is_known(active)))
-        oteli_free_list_push(&free_records, link_of, oteli_ref_slot(active->usual_ref));
+        oteli_free_list_push(&free_records, link_of, oteli_ref_index(active->usual_ref));
 }
 
 static OTELI_COLD struct oteli_active_span *take_new(void)
 {
     const uint32_t index = oteli_slot_new(&pool);
-    if (index == OTELI_NO_PLACE)
+    if (index == OTELI_NO_SLOT)
         return NULL;
     struct oteli_active_span *active = &at_index(index)->active;
-    active->usual_ref = oteli_ref_make(0, OTELI_PLACE_DETACHED, false, index, 0) | OTELI_REF_USUAL;
+    active->usual_ref = oteli_ref_make(0, OTELI_SPAN_IN_POOL, false, index, 0) | OTELI_REF_USUAL;
     return active;
 }
 
@@ -58,7 +58,7 @@ struct oteli_active_span *oteli_detached_take(struct oteli_thread *thread)
     if (OTELI_LIKELY(thread->detached_count != 0))
         return thread->detached[--thread->detached_count];
     const uint32_t index = oteli_free_list_pop(&free_records, link_of);
-    if (index == OTELI_NO_PLACE)
+    if (index == OTELI_NO_SLOT)
         return take_new();
     struct oteli_detached *record = at_index(index);
     return record != NULL ? &record->active : NULL;
@@ -123,15 +123,16 @@ void oteli_detached_put_back(struct oteli_active_span *active, const struct otel
 static OTELI_COLD struct oteli_active_span *find_ending(otel_span_ref span)
 {
     for (struct oteli_ending *at = oteli_self->ending; at != NULL; at = at->outer)
-        if (at->span.id == span.id && oteli_ref_slot(at->span.place) == oteli_ref_slot(span.place))
+        if (at->span.id == span.id &&
+            oteli_ref_index(at->span.place) == oteli_ref_index(span.place))
             return &at->aside.active;
     return NULL;
 }
 
 struct oteli_active_span *oteli_detached_lock(otel_span_ref span)
 {
-    const uint32_t index = oteli_ref_slot(span.place);
-    if (oteli_ref_place(span.place) != OTELI_PLACE_DETACHED || index >= PART * PARTS)
+    const uint32_t index = oteli_ref_index(span.place);
+    if (oteli_ref_where(span.place) != OTELI_SPAN_IN_POOL || index >= PART * PARTS)
         return NULL;
     struct oteli_detached *record = at_index(index);
     if (record == NULL || oteli_load_relaxed_64(&record->active.self.opaque[2]) != span.id)

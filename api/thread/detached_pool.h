@@ -53,8 +53,8 @@ bool oteli_detached_is_known(const struct oteli_active_span *active);
 /* The same without waiting: NULL also while another thread has the lock. */
 static inline struct oteli_active_span *oteli_detached_try_lock(otel_span_ref span)
 {
-    const uint32_t index = oteli_ref_slot(span.place);
-    if (oteli_ref_place(span.place) != OTELI_PLACE_DETACHED ||
+    const uint32_t index = oteli_ref_index(span.place);
+    if (oteli_ref_where(span.place) != OTELI_SPAN_IN_POOL ||
         index >= OTELI_DETACHED_PART * OTELI_DETACHED_PARTS)
         return NULL;
     struct oteli_detached *part =
@@ -87,7 +87,7 @@ static inline struct oteli_active_span *oteli_open_find(const struct oteli_threa
 
 static inline void oteli_open_release(struct oteli_active_span *active)
 {
-    if (active != NULL && oteli_ref_place(active->usual_ref) == OTELI_PLACE_DETACHED)
+    if (active != NULL && oteli_ref_where(active->usual_ref) == OTELI_SPAN_IN_POOL)
         oteli_detached_unlock(active);
 }
 

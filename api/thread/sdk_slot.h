@@ -23,7 +23,7 @@ struct oteli_record;
 
 /* What the program does itself when spans start and end. */
 struct oteli_program {
-    bool has_callbacks;  /* something: all spans that might be recorded start the long way */
+    bool has_callbacks;  /* something: all spans that might be recorded start on the slow path */
     bool has_processors; /* span_started, span_ending, span_ended */
     bool makes_ids;      /* make_ids */
     bool ids_are_random; /* … and the traces' are, as W3C means it */
@@ -46,8 +46,8 @@ enum oteli_decision {
     OTELI_DECIDE_DROP = 0,
     OTELI_DECIDE_SAMPLE = 1,
     OTELI_DECIDE_ASK = 2,
-    OTELI_DECIDE_SLOW_PATH = 3,     /* sample, the long way */
-    OTELI_DECIDE_DROP_AND_COUNT = 4 /* of threads only: drop, the long way */
+    OTELI_DECIDE_SLOW_PATH = 3,     /* sample, on the slow path */
+    OTELI_DECIDE_DROP_AND_COUNT = 4 /* of threads only: drop, on the slow path */
 };
 
 /* What a sampler may look at. */
@@ -148,7 +148,7 @@ OTELI_NOT_LENT extern union oteli_watched oteli_watched;
 #define OTELI_REVIVE 1
 
 /* The same while a span's times are plain readings of the processor's counter, and otherwise
- * a number that no thread has: the fast way of spans compares with this one. */
+ * a number that no thread has: the fast path of spans compares with this one. */
 #define OTELI_NEVER_FAST (UINT64_MAX - 2)
 #define oteli_fast_generation (oteli_watched.words.fast_generation)
 

@@ -184,8 +184,8 @@ static void let_go_of_sdk(struct oteli_thread *thread)
     oteli_thread_count_from_zero(thread);
 }
 
-/* A decision by which spans go the long way: the fast one does not count remote parents, nor
- * does it hold anything. */
+/* A decision by which spans take the slow path: the fast path neither counts remote parents nor
+ * holds spans back. */
 static uint8_t slow_decision(uint8_t decision)
 {
     if (decision == OTELI_DECIDE_SAMPLE)

@@ -79,7 +79,7 @@ static void make_places(struct oteli_active_span *stack, uint32_t first, uint32_
 {
     memset(stack + first, 0, (capacity - first) * sizeof *stack);
     for (uint32_t i = first; i < capacity; i++)
-        stack[i].usual_ref = oteli_ref_make(0, OTELI_PLACE_LOCAL, false, i, 0) | OTELI_REF_USUAL;
+        stack[i].usual_ref = oteli_ref_make(0, OTELI_SPAN_ON_STACK, false, i, 0) | OTELI_REF_USUAL;
     if (first == 0)
         stack[0] = bottom;
 }

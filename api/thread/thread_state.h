@@ -106,7 +106,7 @@ struct oteli_thread {
     /* of the owner: now and then */
     _Alignas(OTELI_CACHELINE) struct oteli_active_span *stack; /* open_capacity places */
     struct oteli_active_span
-        *attach_end;                  /* contexts are attached the fast way while the top is below
+        *attach_end; /* contexts are attached on the fast path while the top is below
                                          this one: oteli_thread_bound */
     const otel_context_value *values; /* of the current context */
     uint64_t baggage;                 /* of the current context, whose place holds it */
@@ -142,7 +142,7 @@ _Static_assert(offsetof(struct oteli_thread, counts.recorded[OTELI_ORIGIN_LOCAL]
 
 extern struct oteli_thread oteli_empty_thread;
 
-/* Of a context that was attached the fast way. In memory, whence one instruction puts it beside
+/* Of a context that was attached on the fast path. In memory, whence one instruction puts it beside
  * the other half of a pair. */
 OTELI_NOT_LENT extern const struct oteli_traits oteli_simple_traits __attribute__((aligned(8)));
 
@@ -188,7 +188,7 @@ void oteli_places_free(struct oteli_active_span *stack, uint32_t capacity);
 /* They are of an SDK that has gone: none records any more. */
 void oteli_thread_stop_recording(struct oteli_thread *thread);
 
-/* After the stack, its covers or the baggage have changed: attaching the fast way is for a stack
+/* After the stack, its covers or the baggage have changed: attaching on the fast path is for a stack
  * without covers, without baggage, with a place left, and not so deep that as many contexts may be
  * attached as may be. */
 static inline void oteli_thread_bound(struct oteli_thread *thread)
@@ -216,7 +216,7 @@ static inline bool oteli_scoped_has(const otel_context_value *values)
 }
 
 /* The current context has attributes for spans, or has none any more: with them no span starts
- * the fast way. */
+ * the fast path. */
 OTELI_COLD void oteli_thread_scope(struct oteli_thread *thread, bool is_scoped);
 
 /* Make the places of a fibre current in place of those that are, or the thread's own (NULL). The
@@ -366,8 +366,8 @@ static inline bool oteli_active_is_mention(const struct oteli_active_span *activ
 static inline struct oteli_active_span *oteli_thread_place(const struct oteli_thread *thread,
                                                            otel_span_ref span)
 {
-    struct oteli_active_span *active = thread->stack + oteli_ref_slot(span.place);
-    if (oteli_ref_place(span.place) != OTELI_PLACE_LOCAL || active > thread->top ||
+    struct oteli_active_span *active = thread->stack + oteli_ref_index(span.place);
+    if (oteli_ref_where(span.place) != OTELI_SPAN_ON_STACK || active > thread->top ||
         active->self.opaque[2] != span.id || oteli_active_is_mention(active))
         return NULL;
     return active;

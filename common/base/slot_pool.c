@@ -22,7 +22,7 @@ uint32_t oteli_slot_new(struct oteli_slot_pool *pool)
         const uint32_t part = index / pool->slots_a_part;
         if (part >= pool->part_count ||
             oteli_part_make(&pool->parts[part], pool->slots_a_part, pool->slot_size) == NULL)
-            return OTELI_NO_PLACE;
+            return OTELI_NO_SLOT;
         if (oteli_cas_full_32(&pool->count, index, index + 1))
             return index;
     }

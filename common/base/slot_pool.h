@@ -23,7 +23,7 @@ struct oteli_slot_pool {
  * two is kept. NULL: no memory. */
 void *oteli_part_make(void **part, size_t slots, size_t slot_size);
 
-/* The index of a slot, full of zeros, that was never given out; OTELI_NO_PLACE: there is none. */
+/* The index of a slot, full of zeros, that was never given out; OTELI_NO_SLOT: there is none. */
 uint32_t oteli_slot_new(struct oteli_slot_pool *pool);
 
 /* The slot of a pool with these numbers, which callers know as constants. NULL: it is of before a

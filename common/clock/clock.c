@@ -186,15 +186,15 @@ static uint64_t offset_in(uint64_t epoch)
 /* After a rest, an epoch in which nothing has been converted yet can still get the right offset. */
 static void follow_wall(const struct oteli_reading *now)
 {
-    uint64_t *place = &epochs[oteli_clock.epoch % EPOCHS];
-    const uint64_t epoch = oteli_load_relaxed_64(place);
+    uint64_t *slot = &epochs[oteli_clock.epoch % EPOCHS];
+    const uint64_t epoch = oteli_load_relaxed_64(slot);
     const uint64_t offset = now->wall_ns - target_of(now);
     const int64_t off = (int64_t)(offset - offset_in(epoch));
     const bool may_correct = renewer.may_correct && (epoch & 1) == 0;
     renewer.may_correct = false;
     const uint64_t off_ns = off < 0 ? (uint64_t)-off : (uint64_t)off;
     if (off_ns > WALL_TOLERANCE_NS + doubt_ns(now) &&
-        !(may_correct && oteli_cas_full_64(place, epoch, offset << 1)))
+        !(may_correct && oteli_cas_full_64(slot, epoch, offset << 1)))
         begin_epoch(offset);
 }
 
@@ -327,11 +327,11 @@ static uint32_t oldest_epoch(uint32_t newest)
 /* The offset of an epoch, which is final from now on. */
 static uint64_t use_epoch(uint32_t number)
 {
-    uint64_t *place = &epochs[number % EPOCHS];
-    uint64_t epoch = oteli_load_relaxed_64(place);
+    uint64_t *slot = &epochs[number % EPOCHS];
+    uint64_t epoch = oteli_load_relaxed_64(slot);
     while (OTELI_UNLIKELY((epoch & 1) == 0)) {
-        oteli_cas_full_64(place, epoch, epoch | 1);
-        epoch = oteli_load_relaxed_64(place);
+        oteli_cas_full_64(slot, epoch, epoch | 1);
+        epoch = oteli_load_relaxed_64(slot);
     }
     return offset_in(epoch);
 }

@@ -53,7 +53,7 @@ static uint64_t ticks_of(const struct oteli_curve *curve, uint64_t head, uint64_
 }
 
 /* The newest knot before `ticks`, or the oldest there is, as its distance from the newest.
- * Nearly always that is 0 or 1, because spans are converted soon. A place without ticks has
+ * Nearly always that is 0 or 1, because spans are converted soon. A slot without ticks has
  * never had a knot. */
 static uint64_t find_knot(const struct oteli_curve *curve, uint64_t head, uint64_t ticks)
 {
@@ -83,9 +83,9 @@ struct oteli_curve_piece oteli_curve_piece_at(const struct oteli_curve *curve, u
     }
 }
 
-static void set_knot(struct oteli_curve *curve, uint64_t place, struct oteli_knot value)
+static void set_knot(struct oteli_curve *curve, uint64_t index, struct oteli_knot value)
 {
-    struct oteli_knot *knot = &curve->knots[place % OTELI_KNOTS];
+    struct oteli_knot *knot = &curve->knots[index % OTELI_KNOTS];
     oteli_store_relaxed_64(&knot->ticks, value.ticks);
     oteli_store_relaxed_64(&knot->ns, value.ns);
     oteli_store_relaxed_64(&knot->rate, value.rate);

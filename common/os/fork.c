@@ -11,10 +11,10 @@
 
 enum { MOST = 16 }; /* one for each part of ours that has something to forget */
 
-/* Functions as numbers, because an atomic pointer to a function is none; 0: a free place. */
+/* Functions as numbers, because an atomic pointer to a function is none; 0: a free slot. */
 static uint64_t forgets[MOST];
 static uint32_t is_registered;
-static uint32_t lacks_place;
+static uint32_t lacks_slot;
 static uint32_t is_orphan;
 static uint64_t *watched; /* NULL: children cannot be told from their parents */
 
@@ -53,14 +53,14 @@ void oteli_fork_add(void (*forget)(void))
         is_known = oteli_load_relaxed_64(&forgets[i]) == number;
     }
     if (!is_known)
-        oteli_store_relaxed_32(&lacks_place, 1);
+        oteli_store_relaxed_32(&lacks_slot, 1);
     if (oteli_load_relaxed_32(&is_registered) == 0 && oteli_cas_full_32(&is_registered, 0, 1))
         pthread_atfork(NULL, NULL, on_fork_child);
 }
 
-bool oteli_fork_lacks_place(void)
+bool oteli_fork_lacks_slot(void)
 {
-    return oteli_load_relaxed_32(&lacks_place) != 0;
+    return oteli_load_relaxed_32(&lacks_slot) != 0;
 }
 
 bool oteli_fork_wipe(void *at, size_t bytes)

@@ -28,7 +28,7 @@ enum { OTELI_FORK_PAGE = 4096 };
 OTELI_INTERNAL_API void oteli_fork_add(void (*forget)(void));
 
 /* Whether more functions were registered than there is room for: a fault of otel-c's. */
-OTELI_INTERNAL_API bool oteli_fork_lacks_place(void);
+OTELI_INTERNAL_API bool oteli_fork_lacks_slot(void);
 
 /* Whole pages of OTELI_FORK_PAGE bytes in static memory without a value: zero in each child
  * from now on. False: the kernel, or its page size, does not do that. */

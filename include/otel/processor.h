@@ -3,7 +3,7 @@
  * and end them, before the queue.
  *
  * Processors are for otel_sdk_options.processors, in the order in which they are called. Without
- * any, spans cost nothing more; with one, every span that records goes the long way. A processor
+ * any, spans cost nothing more; with one, every span that records takes the slow path. A processor
  * may call everything of otel/trace.h. Spans that it starts inside these calls are exported, and
  * not seen by processors.
  *

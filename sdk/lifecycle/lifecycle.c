@@ -212,7 +212,7 @@ static otel_status start_engine(const struct oteli_engine_options *options)
 otel_status oteli_start(const struct oteli_engine_options *options)
 {
     oteli_fork_add(forget_parent);
-    if (oteli_fork_lacks_place())
+    if (oteli_fork_lacks_slot())
         OTELI_LOG_ALWAYS(OTEL_LOG_ERROR,
                          "forked children will not work: MOST in common/os/fork.c is "
                          "less than there are parts of otel-c");

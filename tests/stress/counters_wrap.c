@@ -202,7 +202,7 @@ static void wrap_free_list(void)
     stress_start(threads, LIST_THREADS, take_and_give);
     stress_join(threads, LIST_THREADS);
     uint32_t count = 0;
-    while (oteli_free_list_pop(&list, link_of) != OTELI_NO_PLACE)
+    while (oteli_free_list_pop(&list, link_of) != OTELI_NO_SLOT)
         count++;
     STRESS_CHECK(count == PLACES);
 }

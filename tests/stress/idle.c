@@ -149,7 +149,7 @@ int main(int argc, char **argv)
     }
     run(NULL, NULL);
     run("always_off", NULL);
-    run("always_off", "monotonic"); /* without the counter no span goes the fast way */
+    run("always_off", "monotonic"); /* without the counter no span goes the fast path */
     run_otlp();
     return 0;
 }

@@ -4,7 +4,7 @@
  *
  * Started, it samples everything, has the limits of the specification, and copies every
  * ended span into memory of its own, which is not allocated, with its times as Unix
- * nanoseconds. The clock is the fake one, which the fast way of spans is not for: cases that
+ * nanoseconds. The clock is the fake one, which the fast path of spans is not for: cases that
  * are FAST go that way all the same, and their spans have times that mean nothing.
  *
  * Threads:  spans may end on any of them; everything else on the test's thread. */
@@ -84,7 +84,7 @@ int recorder_setup_fast(void **state);
 int recorder_setup_queued_fast(void **state);
 int recorder_teardown(void **state);
 
-/* For unit.h: tests that run once more where spans go the fast way. */
+/* For unit.h: tests that run once more where spans go the fast path. */
 #define TEST_FAST_TOO(name) TEST_TWICE(recorder_setup, recorder_setup_fast, recorder_teardown, name)
 #define TEST_QUEUED_FAST_TOO(name) \
     TEST_TWICE(recorder_setup_queued, recorder_setup_queued_fast, recorder_teardown, name)

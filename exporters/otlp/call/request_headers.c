@@ -42,8 +42,8 @@ void oteli_headers_fini(struct otel_otlp_request_headers *headers)
     *headers = (struct otel_otlp_request_headers){.list = NULL};
 }
 
-/* The place of the header of this name, or a new one behind the others; NULL: no memory. */
-static otel_otlp_header *place_of(struct otel_otlp_request_headers *headers, const char *name)
+/* The entry of the header of this name, or a new one behind the others; NULL: no memory. */
+static otel_otlp_header *entry_of(struct otel_otlp_request_headers *headers, const char *name)
 {
     for (size_t i = 0; i < headers->count; i++)
         if (strcasecmp(headers->list[i].name, name) == 0)
@@ -63,14 +63,14 @@ bool oteli_headers_put(struct otel_otlp_request_headers *headers, const char *na
                        const char *value)
 {
     otel_otlp_header made;
-    otel_otlp_header *place = place_of(headers, name);
-    if (place == NULL || !copy(&made, name, value))
+    otel_otlp_header *entry = entry_of(headers, name);
+    if (entry == NULL || !copy(&made, name, value))
         return false;
-    if (place == &headers->list[headers->count])
+    if (entry == &headers->list[headers->count])
         headers->count++;
     else
-        release(place);
-    *place = made;
+        release(entry);
+    *entry = made;
     return true;
 }
 

@@ -278,35 +278,35 @@ bool oteli_spool_dir_remove(const struct oteli_spool_dir *dir, const struct otel
  * without ever looking at its copy, would keep it for a parent that has ended, and no process could
  * send. So locked descriptors are noted, and closed in the child before fork returns.
  *
- * A fork may come at any point of another thread. A place says last that it is in use, and first
+ * A fork may come at any point of another thread. A slot says last that it is in use, and first
  * that it is not any more; and what is closed is only what still is the file that was noted. A
- * descriptor that finds no place, or is just being noted, is closed when the child's exporter is
+ * descriptor that finds no slot, or is just being noted, is closed when the child's exporter is
  * renewed, if it ever is. */
 
 #define FREE UINT32_C(0)
 #define BEING_FILLED UINT32_MAX
 
-enum { PLACES = 16 };
+enum { SLOTS = 16 };
 
 static struct {
     uint32_t use; /* the descriptor and one, or one of the two above */
     uint64_t device;
     uint64_t inode;
-} places[PLACES];
+} slots[SLOTS];
 
 /* In a forked child, on its only thread. */
 static void close_copies(void)
 {
     const int saved_errno = errno;
-    for (unsigned i = 0; i < PLACES; i++) {
-        const uint32_t use = oteli_load_acquire_32(&places[i].use);
-        oteli_store_relaxed_32(&places[i].use, FREE);
+    for (unsigned i = 0; i < SLOTS; i++) {
+        const uint32_t use = oteli_load_acquire_32(&slots[i].use);
+        oteli_store_relaxed_32(&slots[i].use, FREE);
         if (use == FREE || use == BEING_FILLED)
             continue;
         oteli_owned_fd_close(
             &(struct oteli_owned_fd){.fd = (int)(use - 1),
-                                     .device = oteli_load_relaxed_64(&places[i].device),
-                                     .inode = oteli_load_relaxed_64(&places[i].inode)});
+                                     .device = oteli_load_relaxed_64(&slots[i].device),
+                                     .inode = oteli_load_relaxed_64(&slots[i].inode)});
     }
     errno = saved_errno;
 }
@@ -314,13 +314,13 @@ static void close_copies(void)
 /* This descriptor is of a file that will be locked. */
 static void note_lock(int fd, const struct stat *status)
 {
-    for (unsigned i = 0; i < PLACES; i++) {
-        if (!oteli_cas_full_32(&places[i].use, FREE, BEING_FILLED))
+    for (unsigned i = 0; i < SLOTS; i++) {
+        if (!oteli_cas_full_32(&slots[i].use, FREE, BEING_FILLED))
             continue;
         oteli_fork_add(close_copies);
-        oteli_store_relaxed_64(&places[i].device, (uint64_t)status->st_dev);
-        oteli_store_relaxed_64(&places[i].inode, (uint64_t)status->st_ino);
-        oteli_store_release_32(&places[i].use, (uint32_t)fd + 1); /* pairs with close_copies */
+        oteli_store_relaxed_64(&slots[i].device, (uint64_t)status->st_dev);
+        oteli_store_relaxed_64(&slots[i].inode, (uint64_t)status->st_ino);
+        oteli_store_release_32(&slots[i].use, (uint32_t)fd + 1); /* pairs with close_copies */
         return;
     }
 }
@@ -328,8 +328,8 @@ static void note_lock(int fd, const struct stat *status)
 /* It will be closed, or is something else by now. */
 static void forget_lock(int fd)
 {
-    for (unsigned i = 0; i < PLACES; i++)
-        if (oteli_cas_full_32(&places[i].use, (uint32_t)fd + 1, FREE))
+    for (unsigned i = 0; i < SLOTS; i++)
+        if (oteli_cas_full_32(&slots[i].use, (uint32_t)fd + 1, FREE))
             return;
 }
 

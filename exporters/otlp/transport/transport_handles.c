@@ -226,9 +226,9 @@ static uint32_t left_behind_count;
 void oteli_transport_abandon(struct oteli_transport *transport)
 {
     if (transport->easy != NULL) {
-        const uint32_t place = oteli_add_full_32(&left_behind_count, 1) % LEFT_BEHIND;
-        OTELI_STORE_RELEASE_PTR(&left_behind[place][0], transport->easy);
-        OTELI_STORE_RELEASE_PTR(&left_behind[place][1], transport->multi);
+        const uint32_t slot = oteli_add_full_32(&left_behind_count, 1) % LEFT_BEHIND;
+        OTELI_STORE_RELEASE_PTR(&left_behind[slot][0], transport->easy);
+        OTELI_STORE_RELEASE_PTR(&left_behind[slot][1], transport->multi);
     }
     close_epoll_set(transport, &transport->epoll_set);
     oteli_sockets_close_all(&transport->sockets);

@@ -274,8 +274,8 @@ TEST_FAST_TOO(handles_of_nothing_are_harmless)
         {{0}},
         otel_span_wrap(&context),
         {{1, 2, 3, UINT64_MAX}},
-        {{1, 2, 3, oteli_ref_make(0, OTELI_PLACE_LOCAL, true, 0, 0)}},
-        {{1, 2, 3, oteli_ref_make(0, OTELI_PLACE_DETACHED, true, OTELI_SLOT_MAX, OTELI_SLOT_MAX)}}};
+        {{1, 2, 3, oteli_ref_make(0, OTELI_SPAN_ON_STACK, true, 0, 0)}},
+        {{1, 2, 3, oteli_ref_make(0, OTELI_SPAN_IN_POOL, true, OTELI_INDEX_MAX, OTELI_INDEX_MAX)}}};
     for (size_t i = 0; i < sizeof spans / sizeof spans[0]; i++) {
         say_everything(spans[i]);
         assert_false(otel_span_is_recording(spans[i]));

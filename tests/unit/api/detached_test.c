@@ -46,7 +46,7 @@ TEST(no_record_is_lost_to_a_lack_of_memory)
         assert_true(oteli_leaks_failed());
     }
     const otel_span span = otel_span_start(scope, "memory again", NULL);
-    assert_int_equal(oteli_ref_slot(span.opaque[3]), 0);
+    assert_int_equal(oteli_ref_index(span.opaque[3]), 0);
     otel_span_end(span);
     assert_int_equal(recorder_counts().dropped[OTEL_DROP_NO_MEMORY], 300);
     assert_int_equal(recorder.count, 2);
@@ -176,7 +176,7 @@ TEST_WITH(recorder_setup_fast, recorder_teardown, a_child_has_the_epoch_of_its_a
     const otel_span young = otel_span_start(tracer(), "young", NULL);
     otel_context of_young = otel_context_with_span(otel_current_context(), young);
     of_young = otel_context_with_value(of_young, otel_context_create_key("k"), &value, &place);
-    otel_context_detach(otel_context_attach(of_young)); /* the long way */
+    otel_context_detach(otel_context_attach(of_young)); /* the slow path */
     const otel_context_token token = otel_context_attach(of_old);
     otel_span_end(otel_span_enter(tracer(), "child", NULL));
     otel_context_detach(token);

@@ -40,7 +40,7 @@ static void describe(unsigned origin, uint32_t name_length, uint32_t attributes_
     const uint32_t flags = 0x103 | (origin == CHILD_OF_REMOTE ? (uint32_t)OTELI_FLAG_IS_REMOTE : 0);
     open_span.self = (otel_span){{UINT64_C(0x1011121314151617), UINT64_C(0x2021222324252627),
                                   UINT64_C(0x3031323334353637),
-                                  oteli_ref_make(3, OTELI_PLACE_LOCAL, true, 5, 0)}};
+                                  oteli_ref_make(3, OTELI_SPAN_ON_STACK, true, 5, 0)}};
     open_span.tracer = tracer;
     open_span.parent_id = origin == ROOT ? 0 : UINT64_C(0x4041424344454647);
     open_span.epoch = oteli_clock_epoch();

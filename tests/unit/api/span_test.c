@@ -476,21 +476,21 @@ TEST_FAST_TOO(unwinding_ends_what_was_entered_after_the_mark)
 TEST_WITH(NULL, NULL, each_part_of_a_handle_comes_back_and_touches_no_other)
 {
     static const uint8_t flags[] = {0, 1, 2, 3, 0xff};
-    static const uint32_t numbers[] = {0, 1, 0x55555, 0xaaaaa, OTELI_SLOT_MAX};
+    static const uint32_t numbers[] = {0, 1, 0x55555, 0xaaaaa, OTELI_INDEX_MAX};
     static const uint32_t tracestates[] = {0, 1, 0x555555, 0xaaaaaa, 0xffffff};
     for (size_t f = 0; f < sizeof flags; f++) {
         for (size_t s = 0; s < 5; s++) {
             for (size_t t = 0; t < 5; t++) {
-                const uint64_t ref = oteli_ref_make(flags[f], OTELI_PLACE_DETACHED, true,
-                                                    numbers[s], tracestates[t]);
+                const uint64_t ref =
+                    oteli_ref_make(flags[f], OTELI_SPAN_IN_POOL, true, numbers[s], tracestates[t]);
 
                 assert_int_equal(oteli_ref_flags(ref), flags[f] & 3);
-                assert_int_equal(oteli_ref_place(ref), OTELI_PLACE_DETACHED);
-                assert_int_equal(oteli_ref_slot(ref), numbers[s]);
+                assert_int_equal(oteli_ref_where(ref), OTELI_SPAN_IN_POOL);
+                assert_int_equal(oteli_ref_index(ref), numbers[s]);
                 assert_int_equal(oteli_ref_tracestate(ref), tracestates[t]);
                 assert_false(oteli_ref_is_remote(ref));
                 assert_true(oteli_ref_is_remote(ref | OTELI_REF_REMOTE));
-                assert_int_equal(oteli_ref_slot(ref | OTELI_REF_REMOTE), numbers[s]);
+                assert_int_equal(oteli_ref_index(ref | OTELI_REF_REMOTE), numbers[s]);
             }
         }
     }
