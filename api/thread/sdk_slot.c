@@ -82,7 +82,7 @@ void oteli_sdk_forget(void)
 
 void oteli_sdk_revive(void)
 {
-    void (*call)(void) = (void (*)(void))(uintptr_t)oteli_load_acquire_64(&revive);
-    if (call != NULL)
-        call();
+    void (*function)(void) = (void (*)(void))(uintptr_t)oteli_load_acquire_64(&revive);
+    if (function != NULL)
+        function();
 }

@@ -170,8 +170,8 @@ typedef enum otel_export_result {
     OTEL_EXPORT_PENDING = 1 /* not yet: poll will say. Only from exporters that have poll */
 } otel_export_result;
 
-/* One export: the question, and through the functions below the answer. The same object
- * until the export is done. */
+/* An export call: one batch that this exporter has to export. It says through the functions below
+ * what became of the spans. The same object until the export is done. */
 typedef struct otel_export {
     const otel_batch *batch;
     uint64_t deadline_ns; /* CLOCK_MONOTONIC; UINT64_MAX: none. It can only become earlier */

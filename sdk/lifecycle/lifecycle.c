@@ -31,7 +31,7 @@
 enum { GRACE_NS = 50 * OTELI_NS_PER_MS };
 
 static struct oteli_engine *graves;           /* engines that a thread may still be inside */
-static void (*companion)(int64_t timeout_ms); /* what otel_shutdown stops first */
+static void (*shutdown_hook)(int64_t timeout_ms); /* what otel_shutdown stops first */
 
 static void forget_parent(void)
 {
@@ -388,26 +388,26 @@ static otel_status stop_program(struct oteli_engine *stopped, uint64_t deadline_
     return status;
 }
 
-void oteli_before_shutdown(void (*call)(int64_t timeout_ms))
+void oteli_before_shutdown(void (*hook)(int64_t timeout_ms))
 {
     oteli_current_lock();
-    companion = call;
+    shutdown_hook = hook;
     oteli_current_unlock();
 }
 
-static void stop_companion(int64_t timeout_ms)
+static void run_shutdown_hook(int64_t timeout_ms)
 {
     oteli_current_lock();
-    void (*call)(int64_t) = companion;
+    void (*hook)(int64_t) = shutdown_hook;
     oteli_current_unlock();
-    if (call != NULL)
-        call(timeout_ms);
+    if (hook != NULL)
+        hook(timeout_ms);
 }
 
 static otel_status stop(int64_t timeout_ms)
 {
     const uint64_t deadline_ns = oteli_deadline_ns(timeout_ms);
-    stop_companion(timeout_ms / 2);
+    run_shutdown_hook(timeout_ms / 2);
     otel_status status;
     struct oteli_engine *stopped = take_running(&status);
     if (stopped == NULL)
@@ -432,11 +432,11 @@ static otel_status stop(int64_t timeout_ms)
 
 /* To wait for a condition is a point at which a thread can be cancelled, and it would take our
  * locks along. */
-static otel_status without_cancellation(otel_status (*call)(int64_t), int64_t timeout_ms)
+static otel_status without_cancellation(otel_status (*function)(int64_t), int64_t timeout_ms)
 {
     int before;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
-    const otel_status status = call(timeout_ms);
+    const otel_status status = function(timeout_ms);
     pthread_setcancelstate(before, NULL);
     return status;
 }

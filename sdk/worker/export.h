@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sdk/worker/export.h - export a batch through one pipeline after the other, and count what became
- * of it.
+ * of it. One batch at one exporter is an export call (otel_export in otel/exporter.h); it ends when
+ * each span of the batch is counted.
  *
  * Threads:  the worker, or any thread under the mutex of a synchronous engine. */
 #ifndef OTELI_EXPORT_H

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exporters/otlp/call/request_call.h - one request, from its first attempt until it is known what
- * became of its spans: attempts, back-off, what the receiver asks for, the deadline.
+/* exporters/otlp/call/request_call.h - a request call: one OTLP request, from its first attempt
+ * until it is known what became of its spans. It has the attempts, the back-off, what the receiver
+ * asks for, and the deadline. An export call (sdk/worker/export.h) makes one or several.
  *
- *     begin ─▶ SENDING ── answer ─▶ ENDED: delivered, refused, too large
- *               ▲   └ busy or no answer ─▶ WAITING ── no time left ─▶ ENDED: exhausted, unconfirmed
- *               └────────────── time ─────────┘
+ *     begin ─┬─▶ SENDING ── response ───▶ ENDED: delivered, refused, too large, hopeless
+ *            │    ▲   └ receiver busy, no response or no connection ─┐
+ *            │    └───── the time of the next attempt ─── WAITING ◀──┤
+ *            └ the program has no headers, or there is no memory ────┘
+ *
+ *     from each of them, when no attempt fits before the deadline ─▶ ENDED: exhausted, unconfirmed
  *
  * No accounting and no log line about lost spans: its owner does that.
  *
