@@ -30,7 +30,7 @@
 
 enum { GRACE_NS = 50 * OTELI_NS_PER_MS };
 
-static struct oteli_engine *graves;           /* engines that a thread may still be inside */
+static struct oteli_engine *graves;               /* engines that a thread may still be inside */
 static void (*shutdown_hook)(int64_t timeout_ms); /* what otel_shutdown stops first */
 
 static void forget_parent(void)
