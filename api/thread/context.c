@@ -127,8 +127,8 @@ static OTELI_NOINLINE uint64_t attach_another(const otel_context *context,
     return otel_context_attach_n(context);
 }
 
-/* Whether the fast path may be open: nothing but the span changes, which is one to be published, and
- * no call is under way. */
+/* Whether the fast path is open: nothing but the span changes, which is one to be published, and
+ * the state is not busy. */
 static OTELI_INLINE bool is_simple(const struct oteli_thread *thread, const otel_context *context)
 {
     /* One question is less than many: each is a place where the processor has to guess. */

@@ -188,9 +188,9 @@ void oteli_places_free(struct oteli_active_span *stack, uint32_t capacity);
 /* They are of an SDK that has gone: none records any more. */
 void oteli_thread_stop_recording(struct oteli_thread *thread);
 
-/* After the stack, its covers or the baggage have changed: attaching on the fast path is for a stack
- * without covers, without baggage, with a place left, and not so deep that as many contexts may be
- * attached as may be. */
+/* After the stack, its covers or the baggage have changed: contexts are attached on the fast path
+ * while the stack has no covers, no baggage and a free place, and is not so deep that
+ * OTELI_MOST_ATTACHED contexts may be attached. */
 static inline void oteli_thread_bound(struct oteli_thread *thread)
 {
     struct oteli_active_span *const last = thread->last, *const most =

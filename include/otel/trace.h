@@ -39,8 +39,7 @@ OTEL_API otel_tracer *otel_tracer_get(const char *name, const char *version);
 OTEL_API otel_tracer *otel_tracer_get_with(const char *name, const char *version,
                                            const otel_tracer_options *options);
 
-/* Whether a span started now could be recorded and reach an exporter or a processor. It changes:
- * ask for each. */
+/* Whether a span started now could reach an exporter or a processor. It changes: ask for each. */
 OTEL_API bool otel_tracer_enabled(const otel_tracer *tracer);
 
 /* Ask otel_sdk_options.tracer_enabled about every tracer again. Any thread. */
