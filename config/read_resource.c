@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config/read_resource.c - the resource: attributes of a type, a list of texts, and who may
- * find out more; see settings.h. Start/stop only. */
+/* config/read_resource.c - the resource: typed attributes, a list of texts, and the detectors that
+ * may run; see settings.h. Start/stop only. */
 #include "config/settings.h"
 
 #include <string.h>

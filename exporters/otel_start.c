@@ -112,7 +112,7 @@ static otel_status start_with_file(const char *variable, const char *path,
         char *copy = oteli_slice_copy(oteli_slice_of(path));
         if (copy != NULL) {
             const otel_status status = start(copy, options);
-            const bool is_said = /* what is wrong with the file, by those who read it */
+            const bool is_said = /* what is wrong with the file, by the code that reads it */
                 status == OTEL_ERROR_INVALID_ARGUMENT || status == OTEL_ERROR_SYSTEM;
             if (status != OTEL_OK)
                 OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "not started%s%s, with %s=\"%.200s\"",

@@ -86,7 +86,7 @@ bool oteli_is_among_excluded(const void *function)
         if (ticket == 0)
             return false;
         const bool is_excluded = is_in(OTELI_LOAD_ACQUIRE_PTR(&tables[ticket % 2]), address);
-        /* Who saw anything of a later table's sees its ticket as well. */
+        /* A thread that has read from a later table sees the ticket of that as well. */
         if (oteli_load_acquire_64(&taken) - ticket >= 2)
             continue;
         remember(answer, address << 1 | is_excluded, ticket);

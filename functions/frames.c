@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* functions/frames.c - push, pop, and find out who is gone. App threads; frames.h has the
+/* functions/frames.c - push, pop, and find out which frames are gone. App threads; frames.h has the
  * argument. */
 #include "functions/frames.h"
 

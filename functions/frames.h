@@ -25,7 +25,7 @@
 
 enum { OTELI_FRAMES_MOST = 256 };
 
-/* Who calls: what the compiler hands to a hook, and where the hook was called from. */
+/* The caller of a hook: what the compiler hands to it, and where it was called from. */
 struct oteli_caller {
     const void *function;
     const void *site;        /* where the function will return to */

@@ -56,7 +56,8 @@ struct otel_profiler {
     uint64_t flush_deadline_ns;
     otel_profiler_stats stats;
 
-    /* The thread's, or under `source_mutex` that of who stops the source in its place. */
+    /* Used by the profiler's thread, or under `source_mutex` by the thread that stops the source in
+     * its place. */
     pthread_mutex_t source_mutex;
     const struct oteli_source *source;
     void *source_state; /* NULL: no source */
@@ -86,7 +87,7 @@ bool oteli_profiler_wait(struct otel_profiler *profiler, uint64_t deadline_ns);
 
 void *oteli_profiler_main(void *argument);
 
-/* No samples from here on; again is harmless. Who gives the thread up does it without waiting. */
+/* No samples from here on; again is harmless. A caller that gives the thread up does not wait. */
 void oteli_profiler_stop_source(struct otel_profiler *profiler, bool waits);
 
 /* All of it but the thread. */

@@ -27,7 +27,7 @@ enum {
     KEPT_NS = 50 * OTELI_NS_PER_MS
 };
 
-/* --- for who starts and stops it, too --- */
+/* --- also called by threads that start, flush and stop the profiler --- */
 
 bool oteli_profiler_wait(struct otel_profiler *profiler, uint64_t deadline_ns)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/held/span_set.c - held sets: who belongs to them, what ends in them, and what becomes of
- * them. Any thread. */
+/* api/held/span_set.c - held sets: which spans belong to them, what ends in them, and what becomes
+ * of them. Any thread. */
 #include "api/held/span_set.h"
 #include "api/record/hold_table.h"
 #include "api/record/set_roots.h"
@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* --- who belongs to a set --- */
+/* --- which spans belong to a set --- */
 
 /* The set of an open parent, joined, and what the ends of its children do. */
 static struct otel_lines *set_of(const struct oteli_thread *thread, const otel_span *parent,

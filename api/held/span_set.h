@@ -25,7 +25,7 @@
  * into nanoseconds. */
 void oteli_hold_close(struct otel_lines *hold);
 
-/* Close it, for the caller who takes it; NULL, and it is left: there is nothing in it. */
+/* Close the set and hand it to the caller. NULL: it was empty, and has been left. */
 otel_lines *oteli_hold_give_to_caller(otel_lines *lines);
 
 /* Whether options ask for a held set; they may be of a program that knows no such thing. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/record/set_pool.h - held sets: records of ended spans that are kept back, in memory of their
- * own. Who belongs to a set and what becomes of it is in api/held/span_set.h.
+ * own. Which spans belong to a set and what becomes of it is in api/held/span_set.h.
  *
  * A held set has one lock, and members: its root or its stretch, each open span that would
  * end into it, the caller's otel_lines and each mount that is not exported yet. It goes back

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/thread/sdk_slot.c - the SDK's slot: who is in it, whether its worker sleeps, and what is in
- * it after a fork. Start/stop only, but for what the worker says about its sleep; oteli_sdk_revive
- * app threads. */
+/* api/thread/sdk_slot.c - the SDK slot: which engine is in it, whether its worker sleeps, and what
+ * is in it after a fork. Start/stop only, but for what the worker says about its sleep;
+ * oteli_sdk_revive app threads. */
 #include "api/thread/sdk_slot.h"
 #include "common/clock/clock.h"
 

@@ -173,7 +173,7 @@ void oteli_thread_publish_nothing(const struct oteli_thread *thread);
 /* The line and the quota are used up, and nothing was counted. */
 void oteli_thread_count_from_zero(struct oteli_thread *thread);
 
-/* It will not be exported. Who ends what does not record need not look for attributes. */
+/* It will not be exported. The end of a span that does not record need not look for attributes. */
 void oteli_active_record_no_more(struct oteli_active_span *active);
 
 /* How many forks this process has been through. */

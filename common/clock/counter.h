@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* common/clock/counter.h - read the processor's counter, whatever it is worth: common/clock/clock.h
- * knows whether it is to be trusted, and who has no counter never asks. Any thread.
+ * knows whether it can be trusted; without a counter it is never read. Any thread.
  *
  * Source: Intel SDM 17.17 (RDTSC does not wait for earlier instructions, which is why it
  * hides the work around it), Arm ARM D13 (CNTVCT_EL0). */

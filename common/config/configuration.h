@@ -85,8 +85,8 @@ struct oteli_config {
 OTELI_INTERNAL_API otel_status oteli_config_load(struct oteli_config *config,
                                                  const otel_sdk_options *options,
                                                  bool read_environment);
-/* The environment alone, for who wants something of it beside an SDK: the level of the log stays
- * as that has set it. */
+/* The environment alone, for a part that reads settings beside a running SDK: the level of the log
+ * stays as the SDK has set it. */
 OTELI_INTERNAL_API otel_status oteli_config_look(struct oteli_config *config);
 OTELI_INTERNAL_API void oteli_config_fini(struct oteli_config *config);
 

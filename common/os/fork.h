@@ -2,9 +2,9 @@
 /* common/os/fork.h - what a child process does about the threads that it does not have.
  *
  * A child gets a copy of the memory and one thread. What the parent's other threads had
- * locked, or had half done, stays so in the copy for ever. Who keeps such things registers a
- * function that resets them. It runs in the child before fork() returns, and because it may
- * run at any point of any thread it calls nothing that allocates, locks or waits.
+ * locked, or had half done, stays so in the copy for ever. A part that keeps such things registers
+ * a function that resets them. It runs in the child before fork() returns, and because it may run
+ * at any point of any thread it calls nothing that allocates, locks or waits.
  *
  * Orphans. A child that is made without the C library (the system calls clone and fork) or
  * with _Fork() runs no such function. It finds a word of memory empty that the kernel wipes in

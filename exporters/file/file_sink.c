@@ -3,8 +3,8 @@
  * descriptor.
  *
  * Rotation by several processes: each has opened the file by itself, so the lock on it is
- * between them. Who has the lock and finds the file still under its path renames it; the
- * others find another file there, or none, and open that. */
+ * between them. The process that has the lock and finds the file still under its path renames it;
+ * the others find another file there, or none, and open that path anew. */
 #include "exporters/file/file_sink.h"
 #include "common/os/descriptor.h"
 #include "common/os/quiet_write.h"

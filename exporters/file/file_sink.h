@@ -5,8 +5,8 @@
  * takes as much as it has room for, and is never waited for here.
  *
  * A file may be shared with other processes that append whole lines, a forked child for example.
- * Before each append it is looked up whether the path still leads to this file: who renames it,
- * another process that rotates or a tool, finds the lines that follow in a new one. A file whose
+ * Before each append the sink looks up whether the path still leads to this file: if another
+ * process or a tool has renamed it, the lines that follow are in a new file. A file whose
  * descriptor the program has closed is opened again; what else it has closed takes nothing more.
  *
  * Threads:  one thread at a time. No call changes what the signals of the program do: neither

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 struct otel_memory {
-    uint32_t process; /* whose spans are counted; release by who takes over, acquire by others */
+    uint32_t process; /* whose spans are counted; release by the new one, acquire by others */
     pthread_mutex_t mutex;
     struct oteli_kept_span **spans;
     size_t first; /* of this process */

@@ -17,8 +17,8 @@
  * each thread's processor time with a signal; otel_profiler_get_stats says which it is, and why.
  * Only time on a processor is seen: no sleeping and no waiting. Time in system calls is left out by
  * perf events; by the signal it counts for the function that made the call. Names of functions are
- * those of symbol tables, or left to who reads the profile, and has the programs and their debug
- * information.
+ * those of symbol tables, or are found by the reader of the profile, who has the programs and their
+ * debug information.
  *
  * Threads:  start and stop start/stop only; flush and stats any thread.
  * Fork:     a child has no profiler; it may start its own.
@@ -55,9 +55,9 @@ typedef struct otel_profile_exporter {
  * and the answer will be OTEL_OK. After any other answer all of them count as dropped. */
 OTEL_API void otel_profile_drop(const otel_profile *profile, uint64_t samples);
 
-/* In export_profile, by who waits there: takes in what has been sampled meanwhile. Without it rings
- * are full after some 200 ms, and what comes then is lost (kernel_lost). Gives in how many ms it
- * wants to be called again. The profile stays as it is. */
+/* Call it in export_profile while that waits: takes in what has been sampled meanwhile. Without it
+ * rings are full after some 200 ms, and what comes then is lost (kernel_lost). Gives in how many ms
+ * it wants to be called again. The profile stays as it is. */
 OTEL_API int otel_profile_meanwhile(const otel_profile *profile);
 
 typedef struct otel_profiler_options {

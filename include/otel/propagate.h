@@ -85,7 +85,7 @@ OTEL_API const otel_propagator *otel_propagator_compose(otel_composite_propagato
                                                         const otel_propagator *const *parts,
                                                         size_t count);
 
-/* Fields: the headers that inject may set, ended by NULL, for who clears them first or sets
+/* Fields: the headers that inject may set, ended by NULL, for programs that clear them first or set
  * memory aside. Jaeger's baggage has names of its own, which are not among them. Here and in the
  * calls below NULL, as of a name that is unknown, is the propagator that does nothing. */
 OTEL_API const char *const *otel_propagator_fields(const otel_propagator *propagator);
@@ -127,8 +127,8 @@ OTEL_INLINE otel_context otel_extract_from(const otel_context *context,
 /* --- environment variables as a carrier: TRACEPARENT, TRACESTATE, BAGGAGE, B3 … --- */
 
 /* The context that this process was started with, by the global propagator. The environment is
- * read now: where the program starts, before anything could change it. Everyone who may look at
- * a process may see its environment: nothing secret belongs into baggage that goes this way. */
+ * read now: where the program starts, before anything could change it. Every user that may inspect
+ * a process can read its environment: nothing secret belongs into baggage that goes this way. */
 OTEL_API otel_context otel_extract_environment(const otel_context *context);
 
 /* The environment for a child process: a copy of `environment` (NULL: this process's) ended by

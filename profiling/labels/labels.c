@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* profiling/labels/labels.c - labels: given out, written down, and taken back; see labels.h.
  *
- * A label belongs to who has it, but for its history, which the profiler reads meanwhile. So each
- * entry is guarded by its own number: zero while it is being written. Everything here is memory
- * that is zero at first and not touched before there are labels.
+ * A label belongs to the thread that has acquired it, but for its history, which the profiler reads
+ * meanwhile. So each entry is guarded by its own number: zero while it is being written. Everything
+ * here is memory that is zero at first and not touched before there are labels.
  *
  * App threads; oteli_labels_find the profiler's thread. */
 #include "profiling/labels/labels.h"
@@ -33,8 +33,8 @@ struct draft {
 };
 
 struct entry {
-    uint64_t number; /* which label of its trampoline, from 1; 0: none, or being written. Who reads
-                        looks at it behind the words; they are there before `state` says so */
+    uint64_t number; /* which label of its trampoline, from 1; 0: none, or being written. A reader
+                        looks at it after the words; they are there before `state` says so */
     uint64_t words[LABEL_WORDS];
 };
 

@@ -2,8 +2,8 @@
 /* profiling/labels/labels.h - what trampolines have stood for, and when.
  *
  * Each trampoline has a ring of the last OTELI_LABEL_HISTORY labels that it was acquired for, by
- * value, written by who acquires and read by the profiler's thread (a sequence lock each).
- * Trampolines are taken in turn, so that histories last.
+ * value, written by the thread that acquires it and read by the profiler's thread (a sequence lock
+ * each). Trampolines are taken in turn, so that histories last.
  *
  * Threads:  oteli_labels_find: the profiler's thread; the switch: start/stop only. */
 #ifndef OTELI_LABELS_H

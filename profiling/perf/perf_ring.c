@@ -38,8 +38,8 @@ enum { RING_LEAST = 16 * 1024, STACK_MOST = 32 * 1024 };
 
 #define MONOTONIC "monotonic"
 
-/* After so many bytes the kernel would wake who polls, by an interrupt more of the sampled
- * thread. */
+/* After so many bytes the kernel would wake a thread that polls, by one more interrupt of the
+ * sampled thread. */
 enum { NEVER = 1 << 30 };
 
 static int perf_open(const struct perf_event_attr *attributes, pid_t thread, int cpu)

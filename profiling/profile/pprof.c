@@ -3,7 +3,7 @@
  * makes until it gives it away.
  *
  * Ids of mappings and locations are their indices, from 1, and those of functions the strings of
- * their names. Who reads the file finds functions and lines by path, address and build id; where
+ * their names. A reader of the file finds functions and lines by path, address and build id; where
  * the profile has names of functions they are in it, and then a reader does not look for itself.
  *
  * Source: google/pprof, proto/profile.proto. */

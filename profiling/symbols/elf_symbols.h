@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { OTELI_SYMBOL_NAME_MAX = 4095 }; /* bytes; who has a longer one has none */
+enum { OTELI_SYMBOL_NAME_MAX = 4095 }; /* bytes; a longer one counts as none */
 
 /* A function, as the reader knows it. */
 struct oteli_elf_function {

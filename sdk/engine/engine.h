@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/engine/engine.h - a running SDK: its pipelines, the queue before them, and who may touch
- * what.
+/* sdk/engine/engine.h - a running SDK: its pipelines, the queue before them, and which thread may
+ * touch what.
  *
  *     app threads ─quotas─▶ reserved        drain ─▶ batch ─▶ export ─▶ pipelines
  *                 ──lines─▶ ring ─────────▶    (worker.c drives these, on otel-export)
@@ -61,7 +61,7 @@ struct oteli_sending {
     otel_batch *batch; /* NULL: none is */
     size_t pipeline;
     const otel_batch *next; /* complete, it comes after this one; NULL: there is none yet */
-    size_t shown;           /* pipelines that have been shown it: who has this one already */
+    size_t shown;           /* to pipelines: those that have `batch` already */
     uint64_t started_ns;
     struct oteli_call call;
 };

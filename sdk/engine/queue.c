@@ -61,7 +61,7 @@ void oteli_queue_announce(struct oteli_sdk *sdk, uint32_t spans)
         return;
     oteli_store_relaxed_32(&engine->full_but_empty, 0);
     if (oteli_load_relaxed_64(&oteli_full) == engine->sdk.generation)
-        oteli_waker_request_drain(&engine->waker); /* for those who do not ask any more */
+        oteli_waker_request_drain(&engine->waker); /* for threads that do not ask any more */
 }
 
 void oteli_queue_free_room(struct oteli_engine *engine, uint64_t spans)

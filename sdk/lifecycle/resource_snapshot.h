@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/lifecycle/resource_snapshot.h - who is being traced, for those who say it beside spans: what
- * library otel-sdk lends to otel-profiling.
+/* sdk/lifecycle/resource_snapshot.h - the resource of the running SDK, for parts that export it
+ * beside spans: what library otel-sdk lends to otel-profiling.
  *
  * Threads:  one thread at a time for an identity. */
 #ifndef OTELI_RESOURCE_SNAPSHOT_H

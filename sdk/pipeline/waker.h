@@ -13,11 +13,11 @@
  *       from what it was before 1, or T     4 word += 1, futex wake
  *     5 wanted = NEVER
  *
- * No wake-up is lost: order worker 1 and producer 1 by who comes first. If the producer's
- * addition is first, worker 3 sees it, for there is a full fence between worker 1 and 3.
- * If worker 1 is first, producer 2 sees n, for its addition is a full fence as well; and
- * its 4 either comes before the futex call, which then does not sleep because the word has
- * changed, or after it, and wakes it. Time T bounds everything else.
+ * No wake-up is lost: order worker 1 and producer 1 by which comes first. If the producer's
+ * addition is first, worker 3 sees it, for there is a full fence between worker 1 and 3. If worker
+ * 1 is first, producer 2 sees n, for its addition is a full fence as well; and its 4 either comes
+ * before the futex call, which then does not sleep because the word has changed, or after it, and
+ * wakes it. Time T bounds everything else.
  *
  * No wake-up is for nothing: `wanted` has the number of the sleep in it, so producer 3 only
  * succeeds in the sleep that 2 was about, in which so many waited. Where it fails, another

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/process_context/process_context.h - who this process is and how the records of its threads
- * are to be read (otel/thread_context.h), in a mapping of memory that readers outside find by its
- * name.
+/* sdk/process_context/process_context.h - the resource of this process and how the records of its
+ * threads are to be read (otel/thread_context.h), in a mapping of memory that readers outside find
+ * by its name.
  *
  * The mapping is a header and a payload, a ProcessContext message: the resource, and of the
  * attributes those about thread records. A reader takes a copy, and takes another if
@@ -9,8 +9,8 @@
  * children: one has a mapping of its own when its SDK has come back.
  *
  * Threads:  the thread that holds the lock of the current engine; oteli_process_context_forget: a
- * forked child. Source:   OpenTelemetry OTEP 4719 "Process context"; OTEP 4947, "Process context
- * attributes". */
+ *           forked child.
+ * Source:   OpenTelemetry OTEP 4719 "Process context"; OTEP 4947, "Process context attributes". */
 #ifndef OTELI_PROCESS_CONTEXT_H
 #define OTELI_PROCESS_CONTEXT_H
 

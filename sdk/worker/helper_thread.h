@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/worker/helper_thread.h - helpers: threads of ours beside the exporter thread, for who has to
+/* sdk/worker/helper_thread.h - helpers: threads of ours beside the exporter thread, for parts that
  * wait for something else than spans.
  *
  * Threads:  start/stop only. A helper does not exist in a forked child. */

@@ -272,7 +272,7 @@ bool oteli_spool_dir_remove(const struct oteli_spool_dir *dir, const struct otel
     return unlinkat(dir->own.fd, name, 0) == 0;
 }
 
-/* ---- the lock of who sends --------------------------------------------------------------
+/* ---- the lock of the process that sends --------------------------------------------------
  *
  * A lock belongs to the open file that its copies share: a forked child that goes on living,
  * without ever looking at its copy, would keep it for a parent that has ended, and no process could

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/spool/spool_dir.h - the system calls of a spool: a directory of our own within the
- * program's, its files, and the lock of who sends.
+ * program's, its files, and the lock of the process that sends.
  *
  * Ours is only used while it is a directory (no link to one) that belongs to this process's user
  * and that no other user may write to; the program's may belong to any user. The descriptor that is
