@@ -79,7 +79,7 @@ void oteli_spool_dir_close_copies(const struct oteli_spool_dir *parents)
     close_fd(&lock);
 }
 
-/* No other user can have put anything into it. */
+/* Nobody else can have put anything into it. */
 static bool is_safe(const struct stat *status)
 {
     return status->st_uid == geteuid() && (status->st_mode & (S_IWGRP | S_IWOTH)) == 0;
@@ -226,7 +226,7 @@ enum oteli_spool_content oteli_spool_dir_read(const struct oteli_spool_dir *dir,
 {
     char name[OTELI_SPOOL_NAME];
     oteli_spool_name_write(file, OTELI_SPOOL_WHOLE, name);
-    /* Without O_NONBLOCK, open would wait for a writer of a FIFO. */
+    /* Without O_NONBLOCK a FIFO that nobody writes to would never be open. */
     const int fd = openat(dir->own.fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd >= 0) {
         const enum oteli_spool_content result = read_open(fd, file, buffer);
@@ -272,41 +272,41 @@ bool oteli_spool_dir_remove(const struct oteli_spool_dir *dir, const struct otel
     return unlinkat(dir->own.fd, name, 0) == 0;
 }
 
-/* ---- the lock of the process that sends --------------------------------------------------
+/* ---- the lock of who sends --------------------------------------------------------------
  *
  * A lock belongs to the open file that its copies share: a forked child that goes on living,
  * without ever looking at its copy, would keep it for a parent that has ended, and no process could
  * send. So locked descriptors are noted, and closed in the child before fork returns.
  *
- * A fork may come at any point of another thread. A slot says last that it is in use, and first
+ * A fork may come at any point of another thread. A place says last that it is in use, and first
  * that it is not any more; and what is closed is only what still is the file that was noted. A
- * descriptor that finds no slot, or is just being noted, is closed when the child's exporter is
+ * descriptor that finds no place, or is just being noted, is closed when the child's exporter is
  * renewed, if it ever is. */
 
 #define FREE UINT32_C(0)
 #define BEING_FILLED UINT32_MAX
 
-enum { SLOTS = 16 };
+enum { PLACES = 16 };
 
 static struct {
     uint32_t use; /* the descriptor and one, or one of the two above */
     uint64_t device;
     uint64_t inode;
-} slots[SLOTS];
+} places[PLACES];
 
 /* In a forked child, on its only thread. */
 static void close_copies(void)
 {
     const int saved_errno = errno;
-    for (unsigned i = 0; i < SLOTS; i++) {
-        const uint32_t use = oteli_load_acquire_32(&slots[i].use);
-        oteli_store_relaxed_32(&slots[i].use, FREE);
+    for (unsigned i = 0; i < PLACES; i++) {
+        const uint32_t use = oteli_load_acquire_32(&places[i].use);
+        oteli_store_relaxed_32(&places[i].use, FREE);
         if (use == FREE || use == BEING_FILLED)
             continue;
         oteli_owned_fd_close(
             &(struct oteli_owned_fd){.fd = (int)(use - 1),
-                                     .device = oteli_load_relaxed_64(&slots[i].device),
-                                     .inode = oteli_load_relaxed_64(&slots[i].inode)});
+                                     .device = oteli_load_relaxed_64(&places[i].device),
+                                     .inode = oteli_load_relaxed_64(&places[i].inode)});
     }
     errno = saved_errno;
 }
@@ -314,13 +314,13 @@ static void close_copies(void)
 /* This descriptor is of a file that will be locked. */
 static void note_lock(int fd, const struct stat *status)
 {
-    for (unsigned i = 0; i < SLOTS; i++) {
-        if (!oteli_cas_full_32(&slots[i].use, FREE, BEING_FILLED))
+    for (unsigned i = 0; i < PLACES; i++) {
+        if (!oteli_cas_full_32(&places[i].use, FREE, BEING_FILLED))
             continue;
         oteli_fork_add(close_copies);
-        oteli_store_relaxed_64(&slots[i].device, (uint64_t)status->st_dev);
-        oteli_store_relaxed_64(&slots[i].inode, (uint64_t)status->st_ino);
-        oteli_store_release_32(&slots[i].use, (uint32_t)fd + 1); /* pairs with close_copies */
+        oteli_store_relaxed_64(&places[i].device, (uint64_t)status->st_dev);
+        oteli_store_relaxed_64(&places[i].inode, (uint64_t)status->st_ino);
+        oteli_store_release_32(&places[i].use, (uint32_t)fd + 1); /* pairs with close_copies */
         return;
     }
 }
@@ -328,8 +328,8 @@ static void note_lock(int fd, const struct stat *status)
 /* It will be closed, or is something else by now. */
 static void forget_lock(int fd)
 {
-    for (unsigned i = 0; i < SLOTS; i++)
-        if (oteli_cas_full_32(&slots[i].use, (uint32_t)fd + 1, FREE))
+    for (unsigned i = 0; i < PLACES; i++)
+        if (oteli_cas_full_32(&places[i].use, (uint32_t)fd + 1, FREE))
             return;
 }
 
