@@ -249,10 +249,10 @@ OTELI_COLD void oteli_warn_later(const struct oteli_warning *warning);
 /* After the end of an unusual span: let go of what a following one need not inherit. */
 OTELI_COLD void oteli_active_lighten(struct oteli_active_span *active);
 
-/* The same for any place of the stack that is left: it holds no span any more. */
+/* oteli_active_lighten for a place of the stack that is left: it has no span any more. */
 OTELI_COLD void oteli_active_leave(struct oteli_active_span *active);
 
-/* The same without giving anything back: in a forked child, whose parent has the span. */
+/* oteli_active_leave without giving memory back: in a forked child, whose parent has the span. */
 void oteli_active_forget(struct oteli_active_span *active);
 
 /* There are no attributes. */

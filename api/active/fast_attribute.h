@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/active/fast_attribute.h - the attributes that most spans have: a short ASCII key that is new,
- * and a short string or an integer. One pass, with lengths of one byte; whatever is not like that
- * is left to oteli_active_set, before anything counts.
+ * and a short string or an integer. One pass, with lengths of one byte; any other attribute is left
+ * to oteli_active_set, before anything is changed.
  *
  * Runs on the thread that owns the place, or has the lock of the detached span. */
 #ifndef OTELI_FAST_ATTRIBUTE_H

@@ -2,7 +2,7 @@
 /* api/context/handle.h - what an otel_span holds: the ids, and where its open span is.
  *
  *     opaque[0], opaque[1]   trace id, the 16 bytes as they are on the wire
- *     opaque[2]              span id, likewise
+ *     opaque[2]              span id, the 8 bytes as they are on the wire
  *     opaque[3]              two halves of four bytes:
  *
  *     state, the first in memory
@@ -83,7 +83,8 @@ enum { OTELI_KEEPS_DEBUG = 1, OTELI_KEEPS_DEFERRED = 2 };
 #define OTELI_REF_HOLDER ((uint64_t)OTELI_HOLDER_MAX << OTELI_REF_HOLDER_SHIFT)
 #define OTELI_REF_INDEX ((uint64_t)OTELI_INDEX_MAX << OTELI_REF_INDEX_SHIFT)
 _Static_assert(OTEL_SPAN_IS_OPEN_ == UINT64_C(3) << OTELI_REF_WHERE_SHIFT, "otel/context.h");
-_Static_assert(OTEL_SPAN_IS_RECORDING_ == OTELI_REF_BIT(OTELI_REF_WHERE_SHIFT + 2), "likewise");
+_Static_assert(OTEL_SPAN_IS_RECORDING_ == OTELI_REF_BIT(OTELI_REF_WHERE_SHIFT + 2),
+               "otel/context.h");
 
 static inline uint64_t oteli_ref_of_flags(uint8_t flags)
 {

@@ -85,8 +85,9 @@ OTELI_INTERNAL_API uint64_t oteli_lines_most(void);
  * record larger than a pooled line. */
 struct oteli_line *oteli_line_get(struct oteli_thread *owner, size_t size);
 
-/* A line for a thread that has none, whatever the limit says: the threads are limit enough.
- * NULL: no memory. When the thread gives up that it has one (not: exchanges it), it says so. */
+/* A line for a thread that has none, without regard to the limit of bytes: there is one for each
+ * thread at most. NULL: no memory. When the thread gives up that it has one (not: exchanges it), it
+ * says so. */
 struct oteli_line *oteli_line_keep(struct oteli_thread *owner);
 void oteli_line_keep_no_more(void);
 

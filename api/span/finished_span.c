@@ -87,7 +87,7 @@ static uint32_t hold_tracestate(const char *text, const uint64_t trace_id[2])
         oteli_tracestate_make(text, strlen(text), (const uint8_t *)trace_id));
 }
 
-/* Ids, times, kind, name: what is there in every span. Returns its end. */
+/* Ids, times, kind, name: what every span has. Returns its end. */
 static uint64_t begin(struct oteli_thread *thread, struct oteli_active_span *active,
                       otel_tracer *tracer, const otel_finished_span *span)
 {

@@ -38,8 +38,8 @@ static void refuse(otel_span *span, struct oteli_thread *thread, const otel_span
     start_nothing(span, options);
 }
 
-/* A place that repeats a parent, which records nothing: it is a member of whatever the parent is
- * one of, so that its children are. */
+/* A place that repeats a parent, which records nothing: it belongs to the held set of the parent,
+ * if there is one, so that its children do. */
 static void repeat(struct oteli_thread *thread, struct oteli_active_span *active, otel_span *span,
                    const otel_span *parent)
 {

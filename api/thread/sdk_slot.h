@@ -88,7 +88,7 @@ struct oteli_sdk {
     void (*make_ids)(const struct oteli_sdk *, uint8_t *trace_id, uint8_t *span_id);
     bool (*is_tracer_enabled)(const struct oteli_sdk *, const otel_scope_view *scope);
 
-    /* Likewise; the thread is in no call of ours, so that processors can make some. */
+    /* See struct oteli_program. The thread state is not busy, so that processors can use spans. */
     void (*span_started)(const struct oteli_sdk *, const otel_span *span,
                          const otel_context *parent);
     void (*span_ending)(const struct oteli_sdk *, const otel_span *span, uint64_t end_ns);

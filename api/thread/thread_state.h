@@ -402,7 +402,7 @@ static OTELI_INLINE void oteli_thread_raise(struct oteli_thread *thread,
     oteli_thread_show(thread, active, record);
 }
 
-/* The same for any place. */
+/* oteli_thread_raise for any place. */
 static OTELI_INLINE void oteli_thread_push(struct oteli_thread *thread,
                                            struct oteli_active_span *active)
 {

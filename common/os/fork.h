@@ -37,7 +37,8 @@ bool oteli_fork_wipe(void *at, size_t bytes);
 /* A word of wiped memory, by which children are known. oteli_fork_notice sets it to 1. */
 void oteli_fork_watch(uint64_t *mark);
 
-/* If this is a child that does not know it yet: an orphan. Forget what there is to forget. */
+/* If this is an orphan that does not know it yet, run the functions that were given to
+ * oteli_fork_add. */
 OTELI_INTERNAL_API void oteli_fork_notice(void);
 
 /* Whether this is an orphan that has not been given a life of its own yet. */

@@ -23,7 +23,7 @@ static inline int oteli_loader_read(struct dl_phdr_info *info, size_t size, void
     return 1;
 }
 
-/* Whether it has since `known`, which is set to what there is now. */
+/* Whether libraries were loaded or unloaded since `known`, which is set to the counts of now. */
 static inline bool oteli_loader_has_moved(struct oteli_loader_count *known)
 {
     struct oteli_loader_count now = {0, 0};

@@ -49,14 +49,14 @@ OTEL_INLINE otel_context otel_context_with_baggage(otel_context context, otel_ba
  * the empty text; only those of letters, digits and !#$%&'*+-.^_`|~ can be sent in W3C headers.
  * `metadata` is what stands behind the value's `;`, or NULL; nothing is known of its meaning.
  * A baggage without an entry of this name stays what it is; one that loses an entry and for
- * which there is no place left in the pool is empty. */
+ * which there is no free slot in the pool is empty. */
 OTEL_API otel_baggage otel_baggage_set(otel_baggage baggage, const char *name, const char *value,
                                        const char *metadata);
 OTEL_API otel_baggage otel_baggage_remove(otel_baggage baggage, const char *name);
 
 /* The value of a name, copied as otel_span_context_tracestate does: cut to `size`, ended by a
- * NUL; returns its full length, or SIZE_MAX where there is no such name. Metadata likewise; its
- * length is 0 where the entry has none. */
+ * NUL; returns its full length, or SIZE_MAX where there is no such name. The metadata of an entry
+ * is copied in the same way; its length is 0 where the entry has none. */
 OTEL_API size_t otel_baggage_get(otel_baggage baggage, const char *name, char *value, size_t size);
 OTEL_API size_t otel_baggage_get_metadata(otel_baggage baggage, const char *name, char *metadata,
                                           size_t size);

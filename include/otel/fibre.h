@@ -9,8 +9,8 @@
  *     resume(fibre);                                          runs until it yields or ends
  *     otel_stack_switch(before);
  *
- * Handles of entered spans mean something while their fibre runs, as they do on their thread
- * otherwise; tokens of attached contexts likewise.
+ * Handles of spans that a fibre has entered, and tokens of contexts that it has attached, can be
+ * used while it runs, as without fibres on their thread only.
  *
  * Threads:  any thread; a stack is current on one at a time. Works without an SDK.
  * Cost:     a switch is some twenty loads and stores and one atomic exchange; it costs nothing

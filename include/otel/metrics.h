@@ -24,7 +24,7 @@ OTEL_BEGIN_DECLS
 
 typedef enum otel_metric_kind {
     OTEL_METRIC_COUNTER = 1,         /* monotonic, in `value` */
-    OTEL_METRIC_UP_DOWN_COUNTER = 2, /* what there is now, in `value` */
+    OTEL_METRIC_UP_DOWN_COUNTER = 2, /* the present number, in `value` */
     OTEL_METRIC_HISTOGRAM = 3        /* `value` measurements, `sum` of them; no buckets */
 } otel_metric_kind;
 

@@ -25,7 +25,7 @@ typedef const char *otel_get_header(void *carrier, const char *name, size_t inde
 typedef void otel_visit_header(void *state, const char *name, size_t length);
 typedef void otel_list_headers(void *carrier, otel_visit_header *visit, void *state);
 
-/* Set header `name` to `value`, a text with a final NUL; replaces what is there. */
+/* Set header `name` to `value`, a text with a final NUL; replaces a header of this name. */
 typedef void otel_set_header(void *carrier, const char *name, const char *value, size_t length);
 
 /* How a carrier is read. */

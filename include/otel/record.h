@@ -49,7 +49,7 @@ typedef struct otel_finished_span {
     size_t name_length; /* 0: up to its NUL */
     otel_span_kind kind;
     uint64_t start_ns; /* Unix time below 2^63; 0: the same as the end */
-    uint64_t end_ns;   /* likewise; 0: now. An end before the start stays as it is */
+    uint64_t end_ns;   /* Unix time below 2^63; 0: now. An end before the start stays as it is */
     otel_span_status status;
     const char *status_message; /* of an error */
     const otel_attribute *attributes;

@@ -28,7 +28,7 @@ typedef struct otel_spool_stats {
     uint64_t taken;   /* files that are gone, or another program's: who has, or will, see to them */
     uint64_t waiting; /* there now, as far as this process knows */
 
-    uint64_t waiting_bytes; /* of disk, likewise */
+    uint64_t waiting_bytes; /* of disk, for those files */
     uint64_t torn_files;    /* files that could not be read */
     uint64_t foreign_files; /* entries of the directories that are not ours, and stay as they are */
     uint64_t failures;      /* to put spans to disk; they count as dropped in otel_stats */

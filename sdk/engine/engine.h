@@ -139,7 +139,7 @@ struct oteli_engine {
     uint64_t told_drops;      /* by threads, and known to the log … */
     uint64_t drops_meanwhile; /* … since it said that the queue is full … */
     bool threads_drop;        /* … and whether it goes on */
-    uint64_t tick_ns;         /* when to export what there is; UINT64_MAX: asleep */
+    uint64_t tick_ns;         /* when to export the spans that wait; UINT64_MAX: asleep */
     bool asleep;              /* the generation says so: the next span wakes us */
 
     /* of any thread, through the mutex */

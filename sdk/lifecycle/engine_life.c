@@ -187,8 +187,7 @@ static bool init_monitor(struct oteli_engine *engine)
     return done;
 }
 
-/* Memory, mutex and whatever else one engine has of its own. Nothing waits, and the worker will
- * sleep. */
+/* Memory, mutex, waker and ring of an engine. No span waits, and the worker is about to sleep. */
 static otel_status furnish(struct oteli_engine *engine)
 {
     const size_t capacity = engine->settings.batch_size;

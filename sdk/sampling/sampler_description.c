@@ -26,7 +26,7 @@ size_t oteli_describe_ratio(const char *name, double ratio, char *text, size_t s
     return (size_t)snprintf(text, size, "%s{%s}", name, ratio_text(ratio, digits));
 }
 
-/* Let a describe function write behind what there is. */
+/* Let a describe function append to the text. */
 static void put_described(struct oteli_text_builder *builder,
                           size_t (*describe)(const void *, char *, size_t), const void *state)
 {

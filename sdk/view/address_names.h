@@ -13,7 +13,7 @@ enum { OTELI_NAME_MOST = 512 };
  * length. */
 size_t oteli_name_look_up(const void *bytes, size_t count, char name[OTELI_NAME_MOST]);
 
-/* "0x…" of an address, likewise. */
+/* "0x…" of an address, which is given by its bytes in memory. Returns its length. */
 enum { OTELI_HEX_MOST = sizeof "0x" + 2 * sizeof(void *) };
 size_t oteli_name_in_hex(const void *bytes, size_t count, char name[OTELI_HEX_MOST]);
 

@@ -72,7 +72,7 @@ static uint64_t watch_exporter(struct oteli_engine *engine)
     return oteli_min(last_ns, oteli_monotonic_ns() + (uint64_t)timeout_ms * OTELI_NS_PER_MS);
 }
 
-/* What to wait for now. An exporter that is not waited for may say whatever it likes. */
+/* What to wait for now. What an exporter says counts only while it is waited for. */
 static uint64_t prepare_wait(struct oteli_engine *engine, enum oteli_round round, int64_t wanted,
                              uint64_t tick_ns)
 {
