@@ -17,8 +17,8 @@ OTELI_INTERNAL_API otel_status oteli_start_as(const otel_sdk_options *options,
 void oteli_start_profiler(const struct oteli_config *config);
 
 /* Make the sampler that the configuration names, if it is one that has to ask a server, which the
- * SDK cannot make itself; else `sampler->sample` is NULL. A bad argument is one warning, and then
- * as if it were not there. */
+ * SDK cannot make itself; else `sampler->sample` is NULL. A bad argument from the
+ * environment is left out, with a warning; one from code is OTEL_ERROR_INVALID_ARGUMENT. */
 otel_status oteli_start_sampler(const struct oteli_engine_options *start, otel_sampler *sampler);
 
 #endif

@@ -24,7 +24,7 @@ struct oteli_detached {
 /* Parts stay where they are once they are there. */
 OTELI_NOT_LENT extern void *oteli_detached_parts[OTELI_DETACHED_PARTS];
 
-/* Take a free record for a new span; NULL: no memory. */
+/* Take a free record for a new span; NULL: no memory, or all parts are in use. */
 struct oteli_active_span *oteli_detached_take(struct oteli_thread *thread);
 
 /* From here on others can find it. */
@@ -50,7 +50,7 @@ void oteli_detached_put_back(struct oteli_active_span *active, const struct otel
 /* Whether a record is still in the pool, and not of before a fork. */
 bool oteli_detached_is_known(const struct oteli_active_span *active);
 
-/* The same without waiting: NULL also while another thread has the lock. */
+/* oteli_detached_lock without waiting: NULL also while another thread has the lock. */
 static inline struct oteli_active_span *oteli_detached_try_lock(otel_span_ref span)
 {
     const uint32_t index = oteli_ref_index(span.place);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/thread/sdk_slot.h - what an SDK hands to the API, and how the API knows that it is there.
  *
- * One number says it all on the hot path: oteli_generation is 0 without an SDK, and
- * otherwise the SDK's generation. A thread compares it with the generation that its own
- * state was made for: equal means "go on"; everything else (no SDK, an SDK that stopped or
- * is another, a thread's first span, a forked child's first span) is one cold branch.
+ * One number says it all: oteli_generation is 0 without an SDK, and otherwise the SDK's
+ * generation; the hot path reads oteli_fast_generation, which is 0, too, where the fast way may
+ * not be used. A thread compares it with the generation that its own state was made for: equal
+ * means "go on"; everything else (no SDK, an SDK that stopped or is another, a thread's first
+ * span, a forked child's first span) is one cold branch.
  *
  * Threads:  oteli_sdk_install start/stop only; the functions of struct oteli_sdk are
  *           called by app threads, on their cold path. */
@@ -45,7 +46,7 @@ enum oteli_parent {
 enum oteli_decision {
     OTELI_DECIDE_DROP = 0,
     OTELI_DECIDE_SAMPLE = 1,
-    OTELI_DECIDE_ASK = 2,
+    OTELI_DECIDE_ASK = 2,           /* the ratio, by oteli_sdk.sample */
     OTELI_DECIDE_SLOW_PATH = 3,     /* sample, on the slow path */
     OTELI_DECIDE_DROP_AND_COUNT = 4 /* of threads only: drop, on the slow path */
 };
@@ -79,7 +80,8 @@ struct oteli_sdk {
     /* Asked where `decide` says OTELI_DECIDE_ASK. */
     bool (*sample)(const struct oteli_sdk *, const struct oteli_sampling *);
 
-    /* Asked for every span where program.has_callbacks. The result comes in with the decision
+    /* The program's own sampler, asked for every span where program.has_callbacks. The result
+     * comes in with the decision
      * DROP; of the rest of it only what a flag or a count announces is valid. */
     void (*judge)(const struct oteli_sdk *, const struct oteli_sampling_question *,
                   otel_sampling_result *);

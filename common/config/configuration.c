@@ -260,7 +260,8 @@ static otel_status from_environment(const struct oteli_config_row *row,
         oteli_setting_parse(row, oteli_slice_of(text), false, setting, &culprit);
     if (status == OTEL_ERROR_NO_MEMORY)
         return status;
-    *given = setting->text != NULL || (status == OTEL_OK && !is_text(row));
+    *given = setting->text != NULL || row->type == OTELI_TYPE_BOOL ||
+             (status == OTEL_OK && !is_text(row));
     if (status == OTEL_OK)
         return OTEL_OK;
 

@@ -37,7 +37,7 @@ typedef enum otel_drop_reason {
     OTEL_DROP_UNCONFIRMED,      /* sent, but no answer came until the deadline */
     OTEL_DROP_EXPORT_TIMEOUT,   /* the exporter did not finish in OTEL_BSP_EXPORT_TIMEOUT */
     OTEL_DROP_NO_MEMORY,
-    OTEL_DROP_REENTRANT,    /* it ended inside the SDK's own code: in a signal handler */
+    OTEL_DROP_REENTRANT,    /* it was started inside the SDK's own code: in a signal handler */
     OTEL_DROP_HELD_LIMIT,   /* OTEL_C_HELD_MAX_BYTES of held-back and collected spans */
     OTEL_DROP_ABANDONED,    /* its thread ended, or left 1,024 behind, while it was open; or that
                                of the root that held it */

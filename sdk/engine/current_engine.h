@@ -16,7 +16,7 @@ struct oteli_current {
     /* A forked child, in which nothing has been decided yet: its SDK comes back with its first
      * span, unless it is started or shut down before. */
     bool is_inherited;
-    struct oteli_engine *inherited; /* the parent's; never touched. NULL: was disabled */
+    struct oteli_engine *inherited; /* the parent's; never written. NULL: was disabled */
 };
 extern struct oteli_current oteli_current;
 

@@ -27,8 +27,8 @@
 #include <otel/sdk.h>
 #include <pthread.h>
 
-/* How exports ended: with success, with spans refused, or dropped for a reason (the last that
- * was given): OTELI_EXPORT_DROPPED and the reason. */
+/* How exports ended: with success, with spans refused, or dropped for a reason (of several the
+ * one with most spans): OTELI_EXPORT_DROPPED and the reason. */
 enum {
     OTELI_EXPORT_SUCCEEDED = 0,
     OTELI_EXPORT_REJECTED = 1,
@@ -87,8 +87,8 @@ struct oteli_pass {
 
 enum { OTELI_SCHEMA_SIZE = 64 };
 
-/* What an engine was started with. Constant, but for a flag of the sampler: the engine of a forked
- * child copies it from its parent's. */
+/* What an engine was started with. Constant, but for a flag of the sampler, and for the program's
+ * sampler, which is taken away when the engine ends. The engine of a forked child copies it. */
 struct oteli_engine_settings {
     struct oteli_sampler sampler;
     otel_sampler custom_sampler; /* the program's; its function `sample` is NULL: there is none */

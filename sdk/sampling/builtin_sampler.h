@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/sampling/builtin_sampler.h - the samplers that OTEL_TRACES_SAMPLER can name.
+/* sdk/sampling/builtin_sampler.h - the samplers of the specification that
+ * OTEL_TRACES_SAMPLER names: always on or off, by ratio, and by the parent.
  *
  * Most of them decide by the kind of parent alone, so they become a table of five
  * decisions that threads copy; only a ratio is computed.

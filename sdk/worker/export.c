@@ -111,6 +111,7 @@ static void count_call(struct oteli_pipeline *pipeline, const struct oteli_call 
     oteli_count(&pipeline->spooled, spooled);
     left -= spooled;
     uint64_t lost = 0;
+    uint64_t most = 0;
     otel_drop_reason reason = OTEL_DROP_QUEUE_FULL;
     for (unsigned i = 0; i < OTEL_DROP_REASON_COUNT; i++) {
         const uint64_t dropped = call->dropped[i] < left ? call->dropped[i] : left;
@@ -118,8 +119,10 @@ static void count_call(struct oteli_pipeline *pipeline, const struct oteli_call 
         oteli_count(&pipeline->exporter_dropped[i], dropped);
         left -= dropped;
         lost += dropped;
-        if (dropped != 0)
+        if (dropped > most) {
+            most = dropped;
             reason = (otel_drop_reason)i;
+        }
     }
     oteli_count(&pipeline->delivered, left);
     oteli_count(&pipeline->batches, 1);

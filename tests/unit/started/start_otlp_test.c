@@ -186,7 +186,7 @@ TEST(those_for_traces_beat_the_general_ones)
                                            {"CERTIFICATE", "/no", "/ca"},
                                            {"CLIENT_KEY", "/no", "/key"},
                                            {"CLIENT_CERTIFICATE", "/no", "/certificate"},
-                                           {"INSECURE", "true", "false"}};
+                                           {"INSECURE", "true", "yes"}}; /* yes: false */
     struct chosen chosen;
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++) {
         char variable[64];
