@@ -23,6 +23,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 import harness
@@ -140,9 +141,12 @@ class Documentation(unittest.TestCase):
             try:
                 status = shell.wait(harness.RUN_SECONDS)
             finally:
-                with contextlib.suppress(ProcessLookupError):  # it is the whole group that has ended
+                with contextlib.suppress(ProcessLookupError):
                     os.killpg(shell.pid, signal.SIGKILL)
-                shell.wait()
+                    shell.wait()
+                    while True:  # until the receiver is gone, too, and its port is free for the next block
+                        os.killpg(shell.pid, signal.SIGKILL)
+                        time.sleep(0.01)
             output.seek(0)
             return status, output.read()
 
