@@ -111,8 +111,8 @@ struct oteli_unusual {
  * made of stands in pairs of 16 bytes that are written and read as such. */
 struct oteli_active_span {
     /* The span's handle. Its span id says whether this is still that span: 0 is a free
-     * place. In detached records the span id is a relaxed atomic. A place of the stack is mostly
-     * the record that others read: context_record.h. */
+     * place. In slots of detached spans the span id is a relaxed atomic. A place of the stack is
+     * mostly the record that others read: context_record.h. */
     union {
         otel_span self;
         otel_thread_context_record record;

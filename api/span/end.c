@@ -48,8 +48,8 @@ static OTELI_COLD void append_aside(struct oteli_thread *thread, struct oteli_ac
         oteli_detached_put_back(active, &ending);
 }
 
-/* A detached span has ended: its record is free for another one. */
-static inline void free_record(struct oteli_thread *thread, struct oteli_active_span *active)
+/* A detached span has ended: its slot is free for another one. */
+static inline void free_slot(struct oteli_thread *thread, struct oteli_active_span *active)
 {
     if (OTELI_UNLIKELY(active->traits.is_unusual))
         oteli_active_lighten(active);
@@ -87,7 +87,7 @@ static OTELI_NOINLINE void end_any(otel_span_ref span, uint64_t end_ns, struct o
     else
         append(thread, active, end);
     if (is_detached)
-        free_record(thread, active);
+        free_slot(thread, active);
     else
         oteli_thread_leave(thread, active);
     oteli_thread_leave_call(thread);

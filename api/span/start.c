@@ -561,7 +561,7 @@ OTELI_HOT void otel_span_enter_into(otel_span *span, otel_tracer *tracer, const 
         enter_with(span, tracer, name, name_length, options);
 }
 
-/* A child of the current span, or a root, without options, while the record of an ended span
+/* A child of the current span, or a root, without options, while the slot of an ended span
  * is at hand and nothing is unusual. */
 static OTELI_INLINE bool start_fast(otel_span *span, otel_tracer *tracer, const char *name,
                                     size_t name_length)

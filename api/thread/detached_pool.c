@@ -15,7 +15,7 @@ enum { PART = OTELI_DETACHED_PART, PARTS = OTELI_DETACHED_PARTS };
 _Alignas(OTELI_FORK_PAGE) void *oteli_detached_parts[PARTS];
 _Static_assert(sizeof oteli_detached_parts % OTELI_FORK_PAGE == 0, "and nothing else");
 
-static struct oteli_free_list free_records;
+static struct oteli_free_list free_slots;
 static struct oteli_slot_pool pool = {.parts = oteli_detached_parts,
                                       .part_count = PARTS,
                                       .slots_a_part = PART,
@@ -40,7 +40,7 @@ bool oteli_detached_is_known(const struct oteli_active_span *active)
 static void push(struct oteli_active_span *active)
 {
     if (OTELI_LIKELY(oteli_detached_is_known(active)))
-        oteli_free_list_push(&free_records, link_of, oteli_ref_index(active->usual_ref));
+        oteli_free_list_push(&free_slots, link_of, oteli_ref_index(active->usual_ref));
 }
 
 static OTELI_COLD struct oteli_active_span *take_new(void)
@@ -57,11 +57,11 @@ struct oteli_active_span *oteli_detached_take(struct oteli_thread *thread)
 {
     if (OTELI_LIKELY(thread->detached_count != 0))
         return thread->detached[--thread->detached_count];
-    const uint32_t index = oteli_free_list_pop(&free_records, link_of);
+    const uint32_t index = oteli_free_list_pop(&free_slots, link_of);
     if (index == OTELI_NO_SLOT)
         return take_new();
-    struct oteli_detached *record = at_index(index);
-    return record != NULL ? &record->active : NULL;
+    struct oteli_detached *slot = at_index(index);
+    return slot != NULL ? &slot->active : NULL;
 }
 
 void oteli_detached_give(struct oteli_thread *thread, struct oteli_active_span *active)
@@ -134,13 +134,13 @@ struct oteli_active_span *oteli_detached_lock(otel_span_ref span)
     const uint32_t index = oteli_ref_index(span.place);
     if (oteli_ref_where(span.place) != OTELI_SPAN_IN_POOL || index >= PART * PARTS)
         return NULL;
-    struct oteli_detached *record = at_index(index);
-    if (record == NULL || oteli_load_relaxed_64(&record->active.self.opaque[2]) != span.id)
+    struct oteli_detached *slot = at_index(index);
+    if (slot == NULL || oteli_load_relaxed_64(&slot->active.self.opaque[2]) != span.id)
         return find_ending(span);
-    oteli_spin_lock(&record->lock);
-    if (oteli_load_relaxed_64(&record->active.self.opaque[2]) == span.id)
-        return &record->active;
-    oteli_detached_unlock(&record->active);
+    oteli_spin_lock(&slot->lock);
+    if (oteli_load_relaxed_64(&slot->active.self.opaque[2]) == span.id)
+        return &slot->active;
+    oteli_detached_unlock(&slot->active);
     return NULL;
 }
 
@@ -160,19 +160,19 @@ uint32_t oteli_epoch_under(const struct oteli_thread *thread, const otel_span *p
     return epoch;
 }
 
-static void fini(void *record)
+static void fini(void *slot)
 {
-    oteli_active_fini(&((struct oteli_detached *)record)->active);
+    oteli_active_fini(&((struct oteli_detached *)slot)->active);
 }
 
 void oteli_detached_free(void)
 {
-    free_records.head = 0;
+    free_slots.head = 0;
     oteli_slots_free(&pool, fini);
 }
 
 void oteli_detached_forget(void)
 {
-    free_records.head = 0;
+    free_slots.head = 0;
     oteli_slots_forget(&pool);
 }
