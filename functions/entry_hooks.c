@@ -21,6 +21,7 @@
 #include "functions/exclude.h"
 
 #include <errno.h>
+#include <otel/functions.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -76,7 +77,7 @@ void oteli_custom_start(otel_tracer *tracer, const struct oteli_frames_limits *l
     oteli_store_release_32(&hooks.enabled, 1); /* pairs with the load of may_trace */
 }
 
-void oteli_custom_enable(bool enabled)
+void otel_functions_enable(bool enabled)
 {
     if (hooks.tracer != NULL)
         oteli_store_release_32(&hooks.enabled, enabled);

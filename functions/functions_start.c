@@ -82,11 +82,6 @@ static size_t resolve(const void *address, char *name, size_t size)
     return oteli_symbols_name(address, name, size);
 }
 
-void otel_functions_enable(bool enabled)
-{
-    oteli_custom_enable(enabled);
-}
-
 size_t otel_functions_name(const void *address, char *name, size_t size)
 {
     if (size == 0)
