@@ -318,19 +318,6 @@ static void put_profile(struct encoder *encoder, size_t kind)
     oteli_protobuf_end(request, begun);
 }
 
-static void put_scope(struct encoder *encoder)
-{
-    struct oteli_protobuf_writer *request = &encoder->request;
-    const size_t begun = oteli_protobuf_begin(request, RESOURCE_PROFILES_SCOPES);
-    const size_t scope = oteli_protobuf_begin(request, SCOPE_PROFILES_SCOPE);
-    oteli_protobuf_bytes(request, SCOPE_NAME, "otel-c", strlen("otel-c"));
-    oteli_protobuf_bytes(request, SCOPE_VERSION, OTEL_VERSION, strlen(OTEL_VERSION));
-    oteli_protobuf_end(request, scope);
-    for (size_t kind = 0; kind < OTELI_OTLP_PROFILES; kind++)
-        put_profile(encoder, kind);
-    oteli_protobuf_end(request, begun);
-}
-
 static void put_request(struct encoder *encoder)
 {
     const struct oteli_otlp_origin *origin = encoder->origin;
@@ -338,7 +325,14 @@ static void put_request(struct encoder *encoder)
     size_t begun = oteli_protobuf_begin(request, REQUEST_RESOURCE_PROFILES);
     oteli_protobuf_bytes(request, RESOURCE_PROFILES_RESOURCE, origin->resource,
                          origin->resource_length);
-    put_scope(encoder);
+    const size_t profiles = oteli_protobuf_begin(request, RESOURCE_PROFILES_SCOPES);
+    const size_t scope = oteli_protobuf_begin(request, SCOPE_PROFILES_SCOPE);
+    oteli_protobuf_bytes(request, SCOPE_NAME, "otel-c", strlen("otel-c"));
+    oteli_protobuf_bytes(request, SCOPE_VERSION, OTEL_VERSION, strlen(OTEL_VERSION));
+    oteli_protobuf_end(request, scope);
+    for (size_t kind = 0; kind < OTELI_OTLP_PROFILES; kind++)
+        put_profile(encoder, kind);
+    oteli_protobuf_end(request, profiles);
     if (origin->schema_url != NULL && origin->schema_url[0] != '\0')
         oteli_protobuf_bytes(request, RESOURCE_PROFILES_SCHEMA_URL, origin->schema_url,
                              strlen(origin->schema_url));

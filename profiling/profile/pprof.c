@@ -203,14 +203,6 @@ static void put_stack(struct encoder *encoder, uint32_t stack)
     oteli_protobuf_end(&encoder->file, begun);
 }
 
-static void put_values(struct encoder *encoder, const struct oteli_profile_sample *sample)
-{
-    const size_t begun = oteli_protobuf_begin(&encoder->file, SAMPLE_VALUES);
-    oteli_protobuf_packed(&encoder->file, sample->count);
-    oteli_protobuf_packed(&encoder->file, sample->cpu_ns);
-    oteli_protobuf_end(&encoder->file, begun);
-}
-
 static void put_samples(struct encoder *encoder)
 {
     const otel_profile *profile = encoder->profile;
@@ -219,7 +211,10 @@ static void put_samples(struct encoder *encoder)
             oteli_interner_at(&profile->samples, profile->first_sample + i);
         const size_t begun = oteli_protobuf_begin(&encoder->file, PROFILE_SAMPLE);
         put_stack(encoder, sample->stack);
-        put_values(encoder, sample);
+        const size_t values = oteli_protobuf_begin(&encoder->file, SAMPLE_VALUES);
+        oteli_protobuf_packed(&encoder->file, sample->count);
+        oteli_protobuf_packed(&encoder->file, sample->cpu_ns);
+        oteli_protobuf_end(&encoder->file, values);
         if (sample->link != 0)
             put_link(encoder, oteli_interner_at(&profile->links, sample->link));
         put_pairs(encoder, sample->label_set);
@@ -228,40 +223,33 @@ static void put_samples(struct encoder *encoder)
     }
 }
 
-/* Whether each mapping has functions that are named. NULL: no memory. */
-static bool *find_named(struct encoder *encoder)
+static void put_mappings(struct encoder *encoder)
 {
     const otel_profile *profile = encoder->profile;
+    struct oteli_protobuf_writer *file = &encoder->file;
     bool *is_named = calloc(profile->mappings.count + 1, sizeof *is_named);
-    encoder->file.has_failed |= is_named == NULL;
-    for (uint32_t i = 0; is_named != NULL && i < profile->locations.count; i++) {
+    if (is_named == NULL) {
+        file->has_failed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < profile->locations.count; i++) {
         const struct oteli_profile_location *location = oteli_interner_at(&profile->locations, i);
         is_named[location->mapping] |= location->name != 0;
     }
-    return is_named;
-}
-
-static void put_mappings(struct encoder *encoder)
-{
-    struct oteli_protobuf_writer *file = &encoder->file;
-    bool *is_named = find_named(encoder);
-    if (is_named == NULL)
-        return;
-    for (uint32_t i = 1; i < encoder->profile->mappings.count; i++) {
-        const struct oteli_profile_mapping *mapping =
-            oteli_interner_at(&encoder->profile->mappings, i);
+    for (uint32_t i = 1; i < profile->mappings.count; i++) {
+        const struct oteli_profile_mapping *mapping = oteli_interner_at(&profile->mappings, i);
+        const struct oteli_elf_identity *identity = &mapping->identity;
         const size_t begun = oteli_protobuf_begin(file, PROFILE_MAPPING);
         oteli_protobuf_number(file, MAPPING_ID, i);
         oteli_protobuf_number(file, MAPPING_START, mapping->start);
         oteli_protobuf_number(file, MAPPING_LIMIT, mapping->limit);
         oteli_protobuf_number(file, MAPPING_OFFSET, mapping->file_offset);
-        oteli_protobuf_number(
-            file, MAPPING_FILE,
-            string_of(encoder, oteli_profile_text(encoder->profile, mapping->path)));
-        if (mapping->identity.build_id_length != 0)
-            oteli_protobuf_number(file, MAPPING_BUILD_ID,
-                                  string_of_bytes(encoder, mapping->identity.build_id,
-                                                  mapping->identity.build_id_length));
+        oteli_protobuf_number(file, MAPPING_FILE,
+                              string_of(encoder, oteli_profile_text(profile, mapping->path)));
+        if (identity->build_id_length != 0)
+            oteli_protobuf_number(
+                file, MAPPING_BUILD_ID,
+                string_of_bytes(encoder, identity->build_id, identity->build_id_length));
         oteli_protobuf_number(file, MAPPING_HAS_FUNCTIONS, is_named[i]);
         oteli_protobuf_end(file, begun);
     }

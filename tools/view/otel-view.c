@@ -198,14 +198,10 @@ static int parse_options(struct view *view, int argc, char **argv)
     uint64_t port = DEFAULT_PORT;
     bool fine = true;
     for (int option; fine && (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (option == 'h') {
-            fputs(usage_text, stdout);
-            return 0;
-        }
-        if (option == 'v') {
-            printf("otel-view %s\n", OTEL_VERSION);
-            return 0;
-        }
+        if (option == 'h')
+            return fputs(usage_text, stdout) < 0;
+        if (option == 'v')
+            return printf("otel-view %s\n", OTEL_VERSION) < 0;
         if (option == 'p')
             fine = parse_number(optarg, UINT16_MAX, &port);
         else if (option == 'c')
