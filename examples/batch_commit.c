@@ -112,7 +112,7 @@ static void run_log(int groups)
         while (wal.count != GROUP)
             pthread_cond_wait(&wal.changed, &wal.mutex);
         pthread_mutex_unlock(&wal.mutex);
-        commit_group(wal.waiting); /* nobody else changes a group that is complete */
+        commit_group(wal.waiting); /* no other thread changes a complete group */
         pthread_mutex_lock(&wal.mutex);
         for (size_t k = 0; k < GROUP; k++)
             wal.waiting[k]->is_durable = true;

@@ -91,7 +91,7 @@ static otel_export_result export_batch(void *state, otel_export *call)
         otel_batch_span(call->batch, i, &span);
         print_span(out, &span);
     }
-    /* Whoever loses spans says so; they are in otel_stats then, and not delivered. */
+    /* An exporter that loses spans reports them; otel_stats counts them as dropped then. */
     if (fflush(out) != 0)
         otel_export_drop(call, OTEL_DROP_PERMANENT_ERROR, count);
     return OTEL_EXPORT_DONE;

@@ -105,7 +105,7 @@ static void answer(int connection)
     otel_span_end(span);
 }
 
-/* All workers wait for the same socket; whoever is first accepts. The exit status: whether
+/* All workers wait for the same socket; the first one accepts. The exit status: whether
  * all of its spans have arrived. */
 static int work(int listener)
 {

@@ -5,7 +5,7 @@
  *     OTEL_TRACES_EXPORTER=console ./thread_pool 7000        and: echo you | nc -N localhost 7000
  *     OTEL_TRACES_EXPORTER=console ./thread_pool --demo 3    with guests of its own
  *
- * A request begins on one thread and ends on another, and leaves work that nobody waits for:
+ * A request begins on one thread and ends on another, and leaves work that no caller waits for:
  *
  *     GREET              started by the accept loop, so that the time in the queue counts
  *       read name        on a thread of the pool, which makes GREET current, and ends it
