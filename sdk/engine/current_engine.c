@@ -71,7 +71,7 @@ struct oteli_engine *oteli_current_use(otel_status *status)
 }
 
 /* The engine stays until the next start, for its statistics. Its descriptors go now, if no thread
- * can be ringing its waker any more; those that otel_poll_fd has lent stay with it. */
+ * can be waking its worker any more; those that otel_poll_fd has lent stay with it. */
 void oteli_current_leave(struct oteli_engine *used)
 {
     oteli_current_lock();

@@ -32,7 +32,7 @@
  * commit is on its way to us for much less. */
 enum { GRACE_NS = 1000000 };
 
-/* Batches that come faster than the first, or more slowly than the second, are rung for: a timer
+/* Batches that come faster than the first, or more slowly than the second, wake the worker: a timer
  * is too coarse, or spans too rare to say that they come steadily. */
 enum { PACE_LEAST_NS = 500000, PACE_MOST_NS = 1000000000 };
 
@@ -308,7 +308,7 @@ void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pac
     const uint64_t taken = engine->drain.taken - pace->taken;
     const uint64_t capacity = engine->batch->capacity;
     if (taken < capacity || engine->settings.queue_size < 2 * capacity)
-        return; /* not a batch since the last sleep: be rung for */
+        return; /* not a batch since the last sleep: threads wake the worker */
     const uint64_t batch_ns = (now_ns - pace->since_ns) / (taken / capacity);
     pace->taken = engine->drain.taken;
     pace->since_ns = now_ns;

@@ -24,7 +24,7 @@ void oteli_worker_finish(struct oteli_engine *engine);
 
 /* When spans come steadily, the worker wakes by itself when half a queue of them should be
  * there: to wake it costs a thread of the program more than many spans do. Then the waker is for
- * a little more than that. A batch that is late is rung for, as is everything else. */
+ * a little more than that. For a late batch, and for all else, threads wake it. */
 struct oteli_pace {
     uint64_t taken;    /* spans, when … */
     uint64_t since_ns; /* … a batch had last come */
