@@ -148,13 +148,6 @@ static void accept(struct sending *sending, const struct part *part,
         (void)lose(sending, part, false, OTEL_ERROR_EXPORT_FAILED);
 }
 
-static void lose_without_memory(struct sending *sending, const struct part *part)
-{
-    const uint64_t samples = lose(sending, part, true, OTEL_ERROR_NO_MEMORY);
-    OTELI_LOG(OTEL_LOG_ERROR, "no memory for an OTLP request; %" PRIu64 " samples are lost",
-              samples);
-}
-
 static void lose_above_limit(struct sending *sending, const struct part *part, size_t length)
 {
     const uint64_t samples = lose(sending, part, false, OTEL_ERROR_EXPORT_FAILED);
@@ -171,10 +164,12 @@ static void lose_part(struct sending *sending, const struct part *part,
 {
     if (result->is_too_large)
         sending->refusals++;
-    const bool ends =
-        result->has_no_time || result->has_no_service || sending->refusals == REFUSALS_MOST;
-    const uint64_t samples = lose(
-        sending, part, ends, result->has_no_time ? OTEL_ERROR_TIMEOUT : OTEL_ERROR_EXPORT_FAILED);
+    const bool ends = result->has_no_time || result->has_no_service || result->has_no_memory ||
+                      sending->refusals == REFUSALS_MOST;
+    const otel_status status = result->has_no_memory ? OTEL_ERROR_NO_MEMORY
+                               : result->has_no_time ? OTEL_ERROR_TIMEOUT
+                                                     : OTEL_ERROR_EXPORT_FAILED;
+    const uint64_t samples = lose(sending, part, ends, status);
     if (result->has_no_service)
         say_no_service(sending->exporter, result);
     else
@@ -194,22 +189,18 @@ static void send_part(struct sending *sending, const struct part *part)
                                        .schema_url = exporter->identity.schema_url};
     if (sending->is_over)
         return;
+    struct oteli_otlp_result result = {.has_no_memory = true, .text = "no memory for the request"};
     uint8_t *bytes = NULL;
     struct oteli_message message = {.items = is_divisible(part) ? part->profile.sample_count : 1,
                                     .is_part = part->halvings != 0};
     if (make_ids(&origin))
         bytes = oteli_otlp_profiles_encode(&part->profile, &origin, &message.length);
-    if (bytes == NULL) {
-        lose_without_memory(sending, part);
-        return;
-    }
     message.bytes = bytes;
-    const struct oteli_otlp_result result = oteli_otlp_client_post(exporter->client, &message);
+    if (bytes != NULL)
+        result = oteli_otlp_client_post(exporter->client, &message);
     free(bytes);
     if (result.is_delivered)
         accept(sending, part, &result);
-    else if (result.has_no_memory)
-        lose_without_memory(sending, part);
     else if (result.is_too_large && is_divisible(part))
         send_halves(sending, part, &result);
     else if (result.is_too_large && result.attempts == 0)

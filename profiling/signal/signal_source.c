@@ -3,9 +3,10 @@
  * frame_walk.h and thread_timers.h.
  *
  * The handler runs on any thread at any moment, so it takes no lock, allocates nothing, and reads
- * nothing but the session that is published, its own stack, and what its thread publishes. Who
- * stops takes the session back, then waits until no handler is inside; one that does not leave (its
- * thread may have been stopped) keeps the session in memory for ever.
+ * nothing but the session that is published, its own stack, and what its thread publishes. The
+ * profiler's thread stops it by taking the session back, then waits until no handler is inside; a
+ * handler that does not leave (its thread may have been stopped) keeps the session in memory for
+ * ever.
  *
  * A signal that is still pending when the handler goes would end the program. So the signal is
  * ignored for a moment, which makes the kernel forget it for all threads, those that block it
