@@ -87,6 +87,9 @@ def over_tls(rule, sentence, server, ca="{files}/ca.pem", **env):
     return row(rule, sentence, server, endpoint="https://localhost:{port}", **({CA: ca} if ca else {}), **env)
 
 
+NO_PEM = "there is no whole certificate in PEM form in it"
+
+
 def file_for_tls(problem, **env):
     return row("tls.file", f"A file that TLS needs cannot be used: {problem}.", secure("server"),
                endpoint="https://localhost:{port}", **env)
@@ -194,9 +197,9 @@ ROWS = [
              "TLS 1.3[.]$", secure("server", maximum_version=ssl.TLSVersion.TLSv1_2), OTEL_C_OTLP_TLS_MIN="1.3"),
     over_tls("healthy", "^All is well", secure("server", maximum_version=ssl.TLSVersion.TLSv1_2)),
     *[file_for_tls(f"the CA file {file} cannot be used: {why}", **{CA: file}) for file, why in (
-        ("/no/such.pem", "there is no such file"), ("{files}", "it is no file"), ("{files}/pipe", "it is no file"),
-        ("{files}/ca.key", "there is no certificate in PEM form in it"))],
-    file_for_tls("the client key {files}/pipe cannot be used: it is no file",
+        ("/no/such.pem", "No such file or directory"), ("{files}", "Is a directory"), ("{files}/pipe", NO_PEM),
+        ("{files}/ca.key", NO_PEM))],
+    file_for_tls("the client key {files}/pipe cannot be used: there is no whole key in PEM form in it",
                  **{CLIENT: "{files}/client.pem", CLIENT_KEY: "{files}/pipe"}),
     row("tls.key", r"^The client's key cannot be used \(.*\): it has a pass phrase, or belongs to another "
         "certificate[.]$", secure("server", True),

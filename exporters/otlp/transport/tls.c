@@ -8,6 +8,7 @@
 #include "exporters/otlp/transport/tls.h"
 
 #include "common/log.h"
+#include "common/text/error_text.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,13 +23,15 @@ enum {
     FRESH_S = 2 /* file systems' clocks tick this slowly at worst */
 };
 
-static const char *const words[OTELI_TLS_FILES] = {"CA file", "client certificate", "client key"};
-
-static void forget(struct oteli_tls_bytes *bytes)
-{
-    free(bytes->bytes);
-    *bytes = (struct oteli_tls_bytes){0};
-}
+static const struct {
+    const char *name;
+    const char *label; /* how the label of a wanted block of PEM ends */
+    const char *none;  /* what there is none of */
+} kinds[OTELI_TLS_FILES] = {
+    [OTELI_TLS_CA] = {"CA file", "CERTIFICATE-----", "certificate"},
+    [OTELI_TLS_CERTIFICATE] = {"client certificate", "CERTIFICATE-----", "certificate"},
+    [OTELI_TLS_KEY] = {"client key", "PRIVATE KEY-----", "key"},
+};
 
 void oteli_tls_files_init(struct oteli_tls_files *files, const struct oteli_tls *tls)
 {
@@ -40,51 +43,28 @@ void oteli_tls_files_init(struct oteli_tls_files *files, const struct oteli_tls 
 
 void oteli_tls_files_fini(struct oteli_tls_files *files)
 {
-    for (size_t i = 0; i < OTELI_TLS_FILES; i++) {
-        forget(&files->files[i].held);
-        forget(&files->files[i].offered);
-    }
-}
-
-/* Go to the next text of this kind; NULL: there is none. */
-static const char *find(const char *from, const char *end, const char *text)
-{
-    return memmem(from, (size_t)(end - from), text, strlen(text));
+    for (size_t i = 0; i < OTELI_TLS_FILES; i++)
+        free(files->files[i].bytes);
 }
 
 /* Blocks are "-----BEGIN LABEL-----", lines, "-----END LABEL-----". */
-const char *oteli_tls_check_pem(const char *bytes, size_t length, enum oteli_tls_which which)
+bool oteli_tls_is_pem(const char *text, enum oteli_tls_which which)
 {
     static const char begin[] = "-----BEGIN ";
-    static const char close[] = "-----END ";
-    const char *wanted = which == OTELI_TLS_KEY ? "PRIVATE KEY-----" : "CERTIFICATE-----";
-    const char *const end = bytes + length;
-    const char *at = bytes;
-    const char *block;
+    static const char end[] = "-----END ";
     bool has_wanted = false;
-    while ((block = find(at, end, begin)) != NULL) {
+    for (const char *block = strstr(text, begin); block != NULL; block = strstr(text, begin)) {
         const char *label = block + strlen(begin);
-        const char *last = find(label, end, close);
-        const char *dashes = find(label, end, "-----");
-        if (last == NULL || dashes == last)
-            return "it is not whole";
-        const size_t size = (size_t)(dashes - label) + strlen("-----");
-        last += strlen(close);
-        if ((size_t)(end - last) < size || memcmp(label, last, size) != 0 ||
-            find(label, last, begin) != NULL)
-            return "it is not whole";
-        if (which == OTELI_TLS_KEY &&
-            (find(label, last, "ENCRYPTED ") == label || find(label, last, "\nProc-Type:") != NULL))
-            return "it is encrypted, and nobody is there to type a password";
-        has_wanted |= find(label, label + size, wanted) != NULL;
-        at = last + size;
+        const size_t size = strcspn(label, "-") + strlen("-----");
+        const char *next = strstr(label, begin);
+        const char *last = strstr(label, end);
+        if (last == NULL || (next != NULL && next < last) ||
+            strncmp(label, last + strlen(end), size) != 0)
+            return false;
+        has_wanted |= memmem(label, size, kinds[which].label, strlen(kinds[which].label)) != NULL;
+        text = last + strlen(end) + size;
     }
-    if (find(at, end, close) != NULL)
-        return "it is not whole";
-    if (has_wanted)
-        return NULL;
-    return which == OTELI_TLS_KEY ? "there is no key in PEM form in it"
-                                  : "there is no certificate in PEM form in it";
+    return has_wanted;
 }
 
 static bool is_same(const struct stat *one, const struct stat *other)
@@ -101,51 +81,30 @@ static bool may_change_unseen(const struct stat *found)
     return found->st_mtim.tv_sec > now.tv_sec - FRESH_S;
 }
 
-/* Read what is in an open file; NULL, or why not. */
-static const char *read_bytes(int fd, size_t size, struct oteli_tls_bytes *into)
+/* What is in a file, with a NUL behind it; NULL: it cannot be read, and errno says why. */
+static char *read_file(struct oteli_tls_file *file, size_t *length)
 {
-    into->bytes = malloc(size + 1);
-    into->length = 0;
-    while (into->bytes != NULL && into->length <= size) {
-        const ssize_t got = read(fd, into->bytes + into->length, size + 1 - into->length);
-        if (got == 0)
-            return NULL;
-        if (got < 0 && errno != EINTR)
-            return "it cannot be read";
-        if (got > 0)
-            into->length += (size_t)got;
-    }
-    return into->bytes == NULL ? "there is no memory for it" : "it is being written";
-}
-
-/* Read a file that may have changed; NULL, or why it cannot be used. */
-static const char *read_file(struct oteli_tls_file *file, enum oteli_tls_which which,
-                             struct oteli_tls_bytes *into)
-{
-    struct stat found = {0};
+    char *bytes = NULL;
+    ssize_t got = -1;
+    *length = 0;
+    file->seen = (struct stat){0};
     const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
-        return errno == ENOENT ? "there is no such file" : "it cannot be opened";
-    const char *problem = NULL;
-    if (fstat(fd, &found) != 0 || !S_ISREG(found.st_mode))
-        problem = "it is no file";
-    else if (found.st_size > FILE_BYTES_MAX)
-        problem = "it is too large";
+        return NULL;
+    if (fstat(fd, &file->seen) == 0 && file->seen.st_size > FILE_BYTES_MAX)
+        errno = EFBIG;
     else
-        problem = read_bytes(fd, (size_t)found.st_size, into);
+        bytes = calloc(1, (size_t)file->seen.st_size + 1);
+    while (bytes != NULL &&
+           (got = read(fd, bytes + *length, (size_t)file->seen.st_size - *length)) > 0)
+        *length += (size_t)got;
+    const int error = errno;
     close(fd);
-    if (problem == NULL)
-        problem = oteli_tls_check_pem(into->bytes, into->length, which);
-    if (problem != NULL)
-        forget(into);
-    file->seen = found;
-    file->is_fresh = may_change_unseen(&found);
-    return problem;
-}
-
-static struct oteli_tls_bytes newest(const struct oteli_tls_file *file)
-{
-    return file->offered.bytes != NULL ? file->offered : file->held;
+    errno = error;
+    if (got == 0)
+        return bytes;
+    free(bytes);
+    return NULL;
 }
 
 static bool has_changed(const struct oteli_tls_file *file)
@@ -155,34 +114,41 @@ static bool has_changed(const struct oteli_tls_file *file)
            !is_same(&now, &file->seen);
 }
 
-/* True: there is something new to offer. */
+/* True: there is something new to use. */
 static bool look_at(struct oteli_tls_files *files, enum oteli_tls_which which)
 {
     struct oteli_tls_file *file = &files->files[which];
     if (file->path == NULL || !has_changed(file))
         return false;
-    struct oteli_tls_bytes found = {0};
+    struct oteli_error_text text;
+    size_t length;
+    char *bytes = read_file(file, &length);
+    const int error = errno;
     const bool was_missing = file->is_missing;
-    const char *problem = read_file(file, which, &found);
-    const struct oteli_tls_bytes before = newest(file);
-    file->is_missing = problem != NULL;
-    if (problem != NULL) {
-        snprintf(files->problem, sizeof files->problem, "the %s %s cannot be used: %s",
-                 words[which], file->path, problem);
+    file->is_missing = bytes == NULL || !oteli_tls_is_pem(bytes, which);
+    file->is_fresh = may_change_unseen(&file->seen);
+    if (file->is_missing) {
+        if (bytes == NULL)
+            snprintf(files->problem, sizeof files->problem, "the %s %s cannot be used: %s",
+                     kinds[which].name, file->path, oteli_error_text(error, &text));
+        else
+            snprintf(files->problem, sizeof files->problem,
+                     "the %s %s cannot be used: there is no whole %s in PEM form in it",
+                     kinds[which].name, file->path, kinds[which].none);
         if (!was_missing)
             OTELI_LOG(OTEL_LOG_WARN, "%s%s", files->problem,
-                      before.bytes != NULL ? "; what was read before stays in use" : "");
+                      file->bytes != NULL ? "; what was read before stays in use" : "");
+    }
+    if (file->is_missing || (file->bytes != NULL && file->length == length &&
+                             memcmp(file->bytes, bytes, length) == 0)) {
+        free(bytes);
         return false;
     }
-    if (before.bytes != NULL && before.length == found.length &&
-        memcmp(before.bytes, found.bytes, found.length) == 0) {
-        forget(&found);
-        return false;
-    }
-    if (before.bytes != NULL)
-        OTELI_LOG(OTEL_LOG_INFO, "the %s %s has changed", words[which], file->path);
-    forget(&file->offered);
-    file->offered = found;
+    if (file->bytes != NULL)
+        OTELI_LOG(OTEL_LOG_INFO, "the %s %s has changed", kinds[which].name, file->path);
+    free(file->bytes);
+    file->bytes = bytes;
+    file->length = length;
     return true;
 }
 
@@ -191,60 +157,14 @@ bool oteli_tls_files_look(struct oteli_tls_files *files)
     bool has_new = false;
     for (enum oteli_tls_which which = 0; which < OTELI_TLS_FILES; which++)
         has_new |= look_at(files, which);
-    if (has_new)
-        files->is_refused = false;
     return has_new;
 }
 
 bool oteli_tls_files_are_there(const struct oteli_tls_files *files)
 {
     for (size_t i = 0; i < OTELI_TLS_FILES; i++) {
-        if (files->files[i].path != NULL &&
-            oteli_tls_files_bytes(files, (enum oteli_tls_which)i).bytes == NULL)
+        if (files->files[i].path != NULL && files->files[i].bytes == NULL)
             return false;
     }
-    return true;
-}
-
-struct oteli_tls_bytes oteli_tls_files_bytes(const struct oteli_tls_files *files,
-                                             enum oteli_tls_which which)
-{
-    const struct oteli_tls_file *file = &files->files[which];
-    return files->is_refused && files->was_held ? file->held : newest(file);
-}
-
-void oteli_tls_files_hold(struct oteli_tls_files *files)
-{
-    if (files->is_refused)
-        return;
-    for (size_t i = 0; i < OTELI_TLS_FILES; i++) {
-        struct oteli_tls_file *file = &files->files[i];
-        if (file->offered.bytes == NULL)
-            continue;
-        forget(&file->held);
-        file->held = file->offered;
-        file->offered = (struct oteli_tls_bytes){0};
-    }
-    files->was_held = true;
-}
-
-static bool has_offer(const struct oteli_tls_files *files)
-{
-    for (size_t i = 0; i < OTELI_TLS_FILES; i++) {
-        if (files->files[i].offered.bytes != NULL)
-            return true;
-    }
-    return false;
-}
-
-bool oteli_tls_files_refuse(struct oteli_tls_files *files, const char *why)
-{
-    if (files->is_refused || !files->was_held || !has_offer(files))
-        return false;
-    files->is_refused = true;
-    OTELI_LOG(OTEL_LOG_WARN,
-              "the TLS files that have changed cannot be used: %s; what was read before "
-              "stays in use",
-              why);
     return true;
 }

@@ -2,15 +2,8 @@
 /* exporters/otlp/transport/tls.h - what a user may choose about TLS, and the files of that, which
  * are read again when they have changed on disk.
  *
- * Files are replaced while they are in use, and seldom all at once. So what was read is offered
- * first, and what was offered before goes on to be used if it turns out to be of no use:
- *
- *     oteli_tls_files_look ─ true ─▶ use what oteli_tls_files_bytes gives
- *                                    ├▶ oteli_tls_files_hold:   it does, and stays
- *                                    └▶ oteli_tls_files_refuse: it is broken; true: back to the
- *                                                            last
- *
- * A file that cannot be read, or is cut off in the middle, does not even get that far.
+ * Files are replaced while they are in use. One that cannot be read, or is cut off in the middle,
+ * does not count: what was read before stays in use.
  *
  * Threads:  one thread at a time. Nothing waits but for the disk. */
 #ifndef OTELI_TLS_H
@@ -32,22 +25,15 @@ struct oteli_tls {
 
 enum oteli_tls_which { OTELI_TLS_CA, OTELI_TLS_CERTIFICATE, OTELI_TLS_KEY, OTELI_TLS_FILES };
 
-struct oteli_tls_bytes {
-    char *bytes; /* NULL: none */
-    size_t length;
-};
-
 struct oteli_tls_files {
     struct oteli_tls_file {
         const char *path; /* NULL: there is none to read */
         struct stat seen; /* when it was last read; st_ino is 0 before */
         bool is_fresh;    /* it was so new then that it may have changed once more unseen */
         bool is_missing;  /* it could not be used then */
-        struct oteli_tls_bytes held;
-        struct oteli_tls_bytes offered; /* newer than `held`; none: there is nothing newer */
+        char *bytes;      /* what is in use; NULL: nothing yet. Behind it is a NUL */
+        size_t length;
     } files[OTELI_TLS_FILES];
-    bool is_refused;   /* what is offered is of no use */
-    bool was_held;     /* there is a last one to go back to */
     char problem[256]; /* why one cannot be used, for as long as that is so */
 };
 
@@ -55,24 +41,13 @@ struct oteli_tls_files {
 void oteli_tls_files_init(struct oteli_tls_files *files, const struct oteli_tls *tls);
 void oteli_tls_files_fini(struct oteli_tls_files *files);
 
-/* Look whether files have changed, and read those. True: what is to be used is not what it was
- * at the last look. */
+/* Look whether files have changed, and read those. True: what is in use has changed. */
 bool oteli_tls_files_look(struct oteli_tls_files *files);
 
 /* Whether there is something to use for each file; otherwise files->problem says what is not. */
 bool oteli_tls_files_are_there(const struct oteli_tls_files *files);
 
-/* What is to be used now. */
-struct oteli_tls_bytes oteli_tls_files_bytes(const struct oteli_tls_files *files,
-                                             enum oteli_tls_which which);
-
-void oteli_tls_files_hold(struct oteli_tls_files *files);
-
-/* `why` is for a log line. True: what is to be used now is what was held before. */
-bool oteli_tls_files_refuse(struct oteli_tls_files *files, const char *why);
-
-/* NULL: these bytes are PEM that is whole, with at least one certificate (or key) in it;
- * otherwise what is wrong with them. */
-const char *oteli_tls_check_pem(const char *bytes, size_t length, enum oteli_tls_which which);
+/* Whether a text is PEM that is whole, with at least one certificate (or key) in it. */
+bool oteli_tls_is_pem(const char *text, enum oteli_tls_which which);
 
 #endif

@@ -118,11 +118,6 @@ static bool set_connection(struct oteli_transport *transport, bool is_fresh)
            oteli_transport_set_version(transport, is_fresh);
 }
 
-static bool finds_another_way(struct oteli_transport *transport)
-{
-    return transport->kept_connection_lost && set_connection(transport, true);
-}
-
 /* Take the handle out when the transfer has ended. Returns whether the request is through: it may
  * have to be made again at once. */
 static bool end_transfer(struct oteli_transport *transport, CURLcode result)
@@ -131,8 +126,7 @@ static bool end_transfer(struct oteli_transport *transport, CURLcode result)
     curl_multi_remove_handle(transport->multi, transport->easy);
     transport->is_running = false;
     oteli_transport_reword(transport);
-    if (!oteli_transport_goes_back(transport, oteli_transport_problem(transport)) &&
-        !finds_another_way(transport))
+    if (!transport->kept_connection_lost || !set_connection(transport, true))
         return true;
     transport->problem[0] = '\0';
     transport->is_running = curl_multi_add_handle(transport->multi, transport->easy) == CURLM_OK;

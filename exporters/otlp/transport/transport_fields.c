@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/transport/transport_fields.c - what is kept of an answer while it comes, and what
  * is said of it in the end. The exporting thread; a transport owns what is kept. */
+#include "common/text/error_text.h"
 #include "exporters/otlp/transport/transport_parts.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -133,18 +133,17 @@ bool oteli_transport_listen(struct oteli_transport *transport, CURL *easy)
 void oteli_transport_reword(struct oteli_transport *transport)
 {
     long error = 0;
+    struct oteli_error_text text;
     if (transport->options.unix_socket == NULL || transport->result != CURLE_COULDNT_CONNECT)
         return;
     (void)curl_easy_getinfo(transport->easy, CURLINFO_OS_ERRNO, &error);
     snprintf(transport->problem, sizeof transport->problem, "no connection to %s: %s",
              transport->options.unix_socket,
-             error == ENOENT         ? "there is no such socket"
-             : error == ECONNREFUSED ? "nobody listens there"
-             : error == EACCES       ? "that is not permitted"
-                                     : "it failed");
+             error != 0 ? oteli_error_text((int)error, &text) : "it failed");
 }
 
-const char *oteli_transport_problem(const struct oteli_transport *transport)
+/* Why there is no answer, in words. */
+static const char *problem_of(const struct oteli_transport *transport)
 {
     if (transport->is_wrong_version)
         return "the receiver answers in HTTP/1.1, where gRPC needs HTTP/2";
@@ -292,7 +291,7 @@ void oteli_transport_fill(struct oteli_transport *transport,
         .grpc_status = kept_text(fields->grpc_status),
         .grpc_message = kept_text(fields->grpc_message),
         .grpc_details = kept_text(fields->grpc_details),
-        .problem = oteli_transport_problem(transport),
+        .problem = problem_of(transport),
         .step = step_of(transport, &facts),
     };
 }

@@ -146,9 +146,6 @@ bool oteli_transport_listen(struct oteli_transport *transport, CURL *easy);
 /* The transfer has ended: put into better words what curl says of it, where it cannot know. */
 void oteli_transport_reword(struct oteli_transport *transport);
 
-/* Why there is no answer, in words. */
-const char *oteli_transport_problem(const struct oteli_transport *transport);
-
 void oteli_transport_fill(struct oteli_transport *transport,
                           struct oteli_transport_response *answer);
 
@@ -162,10 +159,6 @@ bool oteli_transport_set_tls(const struct oteli_transport *transport, CURL *easy
 /* Read files that have changed, and use them. False: there is nothing to use, and the problem says
  * so; or no memory. */
 bool oteli_transport_look_at_files(struct oteli_transport *transport);
-
-/* A request is through. True: it found the files to be of no use before anything was sent, and
- * is to be made again with those that are now in use. `problem` is for a log line. */
-bool oteli_transport_goes_back(struct oteli_transport *transport, const char *problem);
 
 /* What went wrong has to do with TLS. */
 bool oteli_transport_is_tls_result(CURLcode result);

@@ -41,12 +41,11 @@ bool oteli_transport_set_tls(const struct oteli_transport *transport, CURL *easy
 static bool set_file(struct oteli_transport *transport, enum oteli_tls_which which,
                      CURLoption as_bytes, CURLoption as_path)
 {
-    const struct oteli_tls_bytes bytes = oteli_tls_files_bytes(&transport->tls, which);
-    struct curl_blob blob = {bytes.bytes, bytes.length, CURL_BLOB_COPY};
+    const struct oteli_tls_file *file = &transport->tls.files[which];
+    struct curl_blob blob = {file->bytes, file->length, CURL_BLOB_COPY};
     const CURLcode code = curl_easy_setopt(transport->easy, as_bytes, &blob);
-    return code == CURLE_OK ||
-           ((code == CURLE_NOT_BUILT_IN || code == CURLE_UNKNOWN_OPTION) &&
-            OTELI_CURL_SET(transport->easy, as_path, transport->tls.files[which].path));
+    return code == CURLE_OK || ((code == CURLE_NOT_BUILT_IN || code == CURLE_UNKNOWN_OPTION) &&
+                                OTELI_CURL_SET(transport->easy, as_path, file->path));
 }
 #else
 #define AS_BYTES(option) CURLOPT_LASTENTRY
@@ -99,17 +98,6 @@ bool oteli_transport_look_at_files(struct oteli_transport *transport)
     transport->needs_fresh = true;
     transport->has_files = use_files(transport);
     return transport->has_files;
-}
-
-bool oteli_transport_goes_back(struct oteli_transport *transport, const char *problem)
-{
-    if (!transport->is_tls)
-        return false;
-    if (transport->result == CURLE_OK)
-        oteli_tls_files_hold(&transport->tls);
-    if (transport->result != CURLE_SSL_CERTPROBLEM && transport->result != CURLE_SSL_CACERT_BADFILE)
-        return false;
-    return oteli_tls_files_refuse(&transport->tls, problem) && use_files(transport);
 }
 
 bool oteli_transport_is_tls_result(CURLcode result)
