@@ -2,7 +2,6 @@
 /* exporters/otlp/exporter.c - the OTLP exporter, put together: what otel_exporter asks of it, and
  * how it is made and freed. Exporter thread, but for making; owns the slots, their requests and
  * the spool. What happens to a batch is in batch_export.c, to one request in request_call.c. */
-#include "common/clock/clock.h"
 #include "common/clock/time_units.h"
 #include "exporters/otlp/batch_export.h"
 #include "exporters/otlp/otlp_options.h"
@@ -12,22 +11,17 @@
 
 #define FOREVER UINT64_MAX
 
-enum { IDLE_MS = 30 * 1000 }; /* after which connections are closed */
-
 struct otlp_exporter {
     struct oteli_receiver receiver;
     struct oteli_batch_export batch_export;
     otel_otlp_compression compression;
     char *name; /* of the receiver */
     void (*free_add_headers_state)(void *state);
-    bool has_exported;      /* since `attend` was last called */
-    uint64_t disconnect_ns; /* when to close connections; 0: there are none */
 };
 
 static otel_export_result export_batch(void *state, otel_export *call)
 {
     struct otlp_exporter *exporter = state;
-    exporter->has_exported = true;
     return oteli_batch_export_begin(&exporter->batch_export, call);
 }
 
@@ -49,34 +43,11 @@ static int descriptor(void *state, int *timeout_ms)
                : -1;
 }
 
-static void disconnect(const struct oteli_batch_export *batch_export)
-{
-    for (size_t i = 0; i < batch_export->slot_count; i++)
-        oteli_transport_disconnect(batch_export->slots[i].request_call.transport);
-    if (batch_export->spool_sender != NULL)
-        oteli_spool_sender_disconnect(batch_export->spool_sender);
-}
-
-/* Send what is on disk. With nothing to do for some time, close the connections: a receiver has
- * only so many, and programs that are idle for hours should not hold them. */
+/* Send what is on disk. Only with a spool. */
 static int attend(void *state)
 {
     struct otlp_exporter *exporter = state;
-    const struct oteli_batch_export *batch_export = &exporter->batch_export;
-    const int again_ms = batch_export->spool_sender != NULL
-                             ? oteli_spool_sender_attend(batch_export->spool_sender)
-                             : -1;
-    const uint64_t now_ns = oteli_monotonic_ns();
-    if (again_ms >= 0 || exporter->has_exported)
-        exporter->disconnect_ns = now_ns + IDLE_MS * OTELI_NS_PER_MS;
-    exporter->has_exported = false;
-    if (again_ms >= 0 || exporter->disconnect_ns == 0)
-        return again_ms;
-    if (exporter->disconnect_ns > now_ns)
-        return (int)oteli_ms_between(now_ns, exporter->disconnect_ns);
-    disconnect(batch_export);
-    exporter->disconnect_ns = 0;
-    return -1;
+    return oteli_spool_sender_attend(exporter->batch_export.spool_sender);
 }
 
 static int finish(void *state)
@@ -152,11 +123,12 @@ static void hand_out(struct otlp_exporter *made, otel_exporter *exporter)
         [OTEL_OTLP_HTTP_JSON] = "otlp_http_json_span_exporter",
         [OTEL_OTLP_GRPC] = "otlp_grpc_span_exporter",
     };
+    const bool has_spool = made->batch_export.spool_sender != NULL;
     *exporter = OTEL_EXPORTER(.name = names[made->receiver.protocol], .state = made,
                               .export_batch = export_batch, .poll = poll_export, .wake = wake,
                               .free = free_exporter, .descriptor = descriptor, .renew = renew,
-                              .attend = attend, .destination = made->name,
-                              .finish = made->batch_export.spool_sender != NULL ? finish : NULL);
+                              .destination = made->name, .attend = has_spool ? attend : NULL,
+                              .finish = has_spool ? finish : NULL);
 }
 
 static struct oteli_spool_sender *new_spooling(const struct otlp_exporter *made,

@@ -112,15 +112,6 @@ void http_sink_limit(struct http_sink *sink, size_t body_bytes)
     pthread_mutex_unlock(&sink->lock);
 }
 
-size_t http_sink_open_connections(struct http_sink *sink)
-{
-    size_t count = 0;
-    fault_peer_settle(sink);
-    for (size_t i = 0; i < FAULT_LINKS; i++)
-        count += sink->links[i].fd != -1;
-    return count;
-}
-
 uint16_t http_sink_closed_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

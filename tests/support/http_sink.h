@@ -70,8 +70,6 @@ void http_sink_go_on(struct http_sink *sink);
 /* From now on what has a longer body is answered with 413, and takes nothing of the script. */
 void http_sink_limit(struct http_sink *sink, size_t body_bytes);
 
-size_t http_sink_open_connections(struct http_sink *sink); /* when it has settled */
-
 /* A loopback port that nobody listens on, as long as this program runs. */
 uint16_t http_sink_closed_port(void);
 

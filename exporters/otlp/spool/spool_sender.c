@@ -286,11 +286,6 @@ int oteli_spool_sender_finish(struct oteli_spool_sender *spool_sender)
     return is_blind && again_ms > BLIND_MS ? BLIND_MS : again_ms;
 }
 
-void oteli_spool_sender_disconnect(struct oteli_spool_sender *spool_sender)
-{
-    oteli_transport_disconnect(spool_sender->request_call.transport);
-}
-
 int oteli_spool_sender_descriptor(struct oteli_spool_sender *spool_sender)
 {
     return spool_sender->is_sending && spool_sender->request_call.state == OTELI_CALL_SENDING

@@ -64,9 +64,6 @@ bool oteli_spool_sender_keep(struct oteli_spool_sender *spool_sender,
 int oteli_spool_sender_attend(struct oteli_spool_sender *spool_sender);
 int oteli_spool_sender_finish(struct oteli_spool_sender *spool_sender);
 
-/* While no file is being sent: close the connection that is kept for the next one. */
-void oteli_spool_sender_disconnect(struct oteli_spool_sender *spool_sender);
-
 /* What to wait for before the next oteli_spool_sender_attend; -1: only for its time. The same
  * descriptor whenever there is one. */
 int oteli_spool_sender_descriptor(struct oteli_spool_sender *spool_sender);

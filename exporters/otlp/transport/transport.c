@@ -208,16 +208,6 @@ static bool make_ready(struct oteli_transport *transport)
     return true;
 }
 
-/* curl closes a connection that it keeps only with the handles. */
-void oteli_transport_disconnect(struct oteli_transport *transport)
-{
-    if (transport->is_running || oteli_sockets_of_curl(&transport->sockets) == 0 ||
-        !oteli_transport_enter(transport))
-        return;
-    transport->is_spoilt = !oteli_transport_reopen(transport);
-    oteli_transport_leave(transport);
-}
-
 static bool set_request(struct oteli_transport *transport,
                         const struct oteli_transport_request *request)
 {

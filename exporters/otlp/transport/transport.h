@@ -43,9 +43,6 @@ bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
 void oteli_transport_cancel(struct oteli_transport *transport,
                             struct oteli_transport_response *answer);
 
-/* Between two requests: close the connection that is kept for the next one, if there is one. */
-void oteli_transport_disconnect(struct oteli_transport *transport);
-
 /* A descriptor for an event loop: readable when a request can go on, and after
  * oteli_transport_wake. It stays the same unless the program closes descriptors that are not its
  * own. -1: none. */

@@ -5,7 +5,6 @@
  *     spans COUNT     makes spans with the names 0, 1, ..., and flushes once
  *     queue COUNT     makes them, and does not flush
  *     step SECONDS    puts the wall clock forward, for this process
- *     later SECONDS   puts CLOCK_MONOTONIC forward, for this process, and flushes
  *     break COUNT     the next COUNT reads of a spool file fail with EIO
  *     break-first     every read of the spool file that is read first from now on fails
  *     coarse          time stamps of files have steps of two seconds from now on
@@ -27,7 +26,6 @@
 #include <unistd.h>
 
 static atomic_long step_s;
-static atomic_long later_s;
 static atomic_int reads_to_break;
 static atomic_bool breaks_first;
 static atomic_ulong broken_inode;
@@ -38,8 +36,6 @@ int clock_gettime(clockid_t id, struct timespec *now)
     const int result = (int)syscall(SYS_clock_gettime, id, now);
     if (id == CLOCK_REALTIME)
         now->tv_sec += atomic_load(&step_s);
-    else if (id == CLOCK_MONOTONIC)
-        now->tv_sec += atomic_load(&later_s);
     return result;
 }
 
@@ -117,9 +113,6 @@ static void obey(const char *verb, const char *argument)
         puts(otel_status_string(otel_flush(60000)));
     } else if (strcmp(verb, "spans") == 0) {
         make_spans(atoi(argument));
-        puts(otel_status_string(otel_flush(60000)));
-    } else if (strcmp(verb, "later") == 0) {
-        atomic_fetch_add(&later_s, atol(argument));
         puts(otel_status_string(otel_flush(60000)));
     } else if (strcmp(verb, "queue") == 0) {
         make_spans(atoi(argument));

@@ -71,33 +71,6 @@ TEST(a_connection_that_was_closed_meanwhile_costs_nothing)
     assert_int_equal(http_sink_requests(fixture.sink), 3);
 }
 
-TEST(connections_are_closed_after_half_a_minute_without_exports)
-{
-    int timeout_ms;
-    fixture_init(&fixture, NULL, 0, OPTIONS(.concurrency = 3, .max_request_bytes = 29));
-    assert_int_equal(fixture.exporter.attend(fixture.exporter.state), -1);
-
-    fixture_deliver(&fixture);
-    assert_int_equal(fixture.exporter.attend(fixture.exporter.state), 30000);
-    assert_int_equal(fixture.exporter.descriptor(fixture.exporter.state, &timeout_ms), -1);
-    fixture_advance_ms(29000);
-    assert_int_equal(fixture.exporter.attend(fixture.exporter.state), 1000);
-    fixture_deliver(&fixture);
-    assert_int_equal(fixture.exporter.attend(fixture.exporter.state), 30000);
-    fixture_advance_ms(29999);
-    assert_int_equal(fixture.exporter.attend(fixture.exporter.state), 1);
-    assert_int_equal(http_sink_open_connections(fixture.sink), 3);
-    fixture_advance_ms(1);
-    assert_int_equal(fixture.exporter.attend(fixture.exporter.state), -1);
-    assert_int_equal(http_sink_open_connections(fixture.sink), 0);
-    assert_int_equal(http_sink_connections(fixture.sink), 3);
-
-    fixture_deliver(&fixture);
-    assert_all_delivered(&fixture);
-    assert_int_equal(http_sink_connections(fixture.sink), 6);
-    assert_int_equal(fixture.exporter.attend(fixture.exporter.state), 30000);
-}
-
 /* What becomes of three spans when the first answer has this status and the others are 200. */
 static const struct {
     int first, last; /* statuses */

@@ -23,7 +23,7 @@
     }
 #define COUNTED(what) (spool_files_stats().what - before.what)
 
-enum { LOOKS_MAX = 10000, TURN_MS = 100, IDLE_MS = 30000 /* with nothing to do */ };
+enum { LOOKS_MAX = 10000, TURN_MS = 100, NOTHING_TO_DO = -1 };
 
 static struct spool_files files;
 static struct fixture fixture;
@@ -173,7 +173,7 @@ TEST(when_it_is_back_files_are_sent_oldest_first_and_batches_directly)
     export_named("3rd..");
 
     fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), IDLE_MS);
+    assert_int_equal(attend_to_the_end(), NOTHING_TO_DO);
     export_named("later");
 
     assert_int_equal(requests(), 5);
@@ -194,7 +194,7 @@ TEST(an_answer_to_a_batch_shows_that_it_is_back)
     (void)attend();
     assert_int_equal(remove(spool_files_oldest(&files, ".otlp")), 0); /* an admin, perhaps */
     fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), IDLE_MS - 1200);
+    assert_int_equal(attend_to_the_end(), NOTHING_TO_DO);
 
     export_named("later");
 
@@ -250,7 +250,7 @@ TEST(the_next_program_sends_what_the_last_one_left)
     export_named("2nd..");
 
     begin_next_program();
-    assert_int_equal(attend_to_the_end(), IDLE_MS);
+    assert_int_equal(attend_to_the_end(), NOTHING_TO_DO);
 
     assert_int_equal(requests(), 3);
     assert_arrived(1, "first");
@@ -266,7 +266,7 @@ TEST(an_empty_spool_wants_nothing)
     assert_int_equal(attend(), -1);
     assert_int_equal(descriptor(), -1);
     export_named("first");
-    assert_int_equal(attend(), IDLE_MS);
+    assert_int_equal(attend(), NOTHING_TO_DO);
 
     assert_int_equal(requests(), 1);
     assert_arrived(0, "first");
@@ -280,7 +280,7 @@ TEST(a_file_that_is_refused_holds_nothing_up)
     export_named("3rd..");
 
     fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), IDLE_MS);
+    assert_int_equal(attend_to_the_end(), NOTHING_TO_DO);
 
     assert_int_equal(requests(), 4);
     assert_arrived(3, "3rd..");
@@ -300,7 +300,7 @@ TEST(what_is_rejected_of_a_file_is_counted_and_not_sent_again)
     export_named("2nd..");
 
     fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), IDLE_MS);
+    assert_int_equal(attend_to_the_end(), NOTHING_TO_DO);
 
     assert_int_equal(COUNTED(rejected), 5);
     assert_int_equal(COUNTED(sent), 1);
@@ -315,7 +315,7 @@ TEST(a_request_without_an_answer_is_sent_again)
     assert_int_equal(COUNTED(waiting), 3);
 
     fixture_advance_ms((uint64_t)again_ms);
-    assert_int_equal(attend_to_the_end(), IDLE_MS);
+    assert_int_equal(attend_to_the_end(), NOTHING_TO_DO);
 
     assert_arrived(1, "first");
     assert_arrived(2, "first");
@@ -337,7 +337,7 @@ TEST(a_receiver_that_hangs_is_given_up_after_the_timeout)
     assert_int_equal(COUNTED(waiting), 3);
     fixture_advance_ms((uint64_t)again_ms);
 
-    assert_int_equal(attend_to_the_end(), IDLE_MS);
+    assert_int_equal(attend_to_the_end(), NOTHING_TO_DO);
     assert_int_equal(COUNTED(sent), 3);
 }
 
@@ -362,7 +362,7 @@ TEST(a_file_is_compressed_like_a_batch)
     start_with(SCRIPT(BUSY), OTEL_OTLP_OPTIONS(.compression = OTEL_OTLP_COMPRESSION_GZIP));
     export_named("first");
     fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), IDLE_MS);
+    assert_int_equal(attend_to_the_end(), NOTHING_TO_DO);
 
     const struct http_sink_request *direct = http_sink_request(fixture.sink, 0);
     const struct http_sink_request *later = http_sink_request(fixture.sink, 1);
@@ -474,7 +474,7 @@ TEST(the_descriptor_is_readable_when_there_is_an_answer)
         assert_int_equal(poll(&waited, 1, 60000), 1);
         (void)attend();
     }
-    assert_int_equal(attend_to_the_end(), IDLE_MS);
+    assert_int_equal(attend_to_the_end(), NOTHING_TO_DO);
 }
 
 TEST(a_renewed_exporter_has_a_spool_of_its_own)
@@ -488,7 +488,7 @@ TEST(a_renewed_exporter_has_a_spool_of_its_own)
     assert_int_equal(fixture.call.spooled, 3);
 
     fixture_advance_ms(1200);
-    assert_int_equal(attend_to_the_end(), IDLE_MS);
+    assert_int_equal(attend_to_the_end(), NOTHING_TO_DO);
 
     assert_arrived(2, "first");
     assert_arrived(3, "child");
@@ -509,7 +509,7 @@ TEST(without_memory_no_span_is_lost_uncounted)
     }
     fixture_advance_ms(20000);
 
-    while (attend_to_the_end() != IDLE_MS)
+    while (attend_to_the_end() != NOTHING_TO_DO)
         fixture_advance_ms(6000);
     assert_int_equal(COUNTED(waiting), 0);
 }
