@@ -26,9 +26,6 @@
 #define AGAIN_NS (100 * OTELI_NS_PER_MS)
 enum { AGAIN_COSTS = 20 }; /* and not before so many times of what that takes */
 
-/* The wall clock was set, if it has moved against the boot clock by more than this. */
-#define STEP_NS ((int64_t)(10 * OTELI_NS_PER_S))
-
 struct oteli_spool {
     struct oteli_spool_dir dir;
     struct oteli_spool_index index;
@@ -37,8 +34,6 @@ struct oteli_spool {
     uint64_t max_age_ns; /* UINT64_MAX: none */
     struct oteli_random random;
     uint64_t last_unix_ns; /* when the last file was written */
-    struct oteli_spool_clock clock;
-    int64_t boot_unix_ns; /* wall-clock time of the boot, as the wall clock is set now */
 
     /* Whether the index is what is there. */
     bool is_known;
@@ -66,6 +61,11 @@ static uint64_t unix_ns(void)
     return ns_of(CLOCK_REALTIME);
 }
 
+static int64_t boot_ns(void)
+{
+    return (int64_t)ns_of(CLOCK_BOOTTIME);
+}
+
 static uint64_t max_age_ns(int64_t ms)
 {
     if (ms == 0)
@@ -87,7 +87,6 @@ struct oteli_spool *oteli_spool_open(const char *directory, const char *endpoint
     spool->max_age_ns = max_age_ns(max_age_ms);
     if (!oteli_random_seed(&spool->random))
         spool->random = (struct oteli_random){.state = unix_ns(), .step = oteli_monotonic_ns() | 1};
-    spool->boot_unix_ns = (int64_t)unix_ns() - (int64_t)ns_of(CLOCK_BOOTTIME);
     oteli_spool_count_opened();
     return spool;
 }
@@ -105,7 +104,8 @@ void oteli_spool_close(struct oteli_spool *spool)
 void oteli_spool_warn(struct oteli_spool *spool)
 {
     struct oteli_error_text text;
-    spool->is_failing = !oteli_spool_dir_can_be_used(&spool->dir);
+    struct timespec changed;
+    spool->is_failing = !oteli_spool_dir_use(&spool->dir, &changed);
     if (spool->is_failing)
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "spans cannot be put to disk in %s: %s", spool->dir.parent,
                          oteli_spool_dir_problem(errno, &text));
@@ -159,45 +159,6 @@ static void remove_done(struct oteli_spool *spool)
     }
 }
 
-static bool is_far_from(int64_t a_ns, int64_t b_ns)
-{
-    return a_ns - b_ns > STEP_NS || b_ns - a_ns > STEP_NS;
-}
-
-static bool is_being_sent(const struct oteli_spool *spool, const struct oteli_spool_entry *entry)
-{
-    return spool->is_sending && oteli_spool_file_compare(&entry->file, &spool->sent) == 0;
-}
-
-/* The wall clock was set: let the names say by it when the files were written, for processes that
- * start later and know of no step. */
-static void restamp(struct oteli_spool *spool)
-{
-    struct oteli_spool_index *index = &spool->index;
-    for (struct oteli_spool_entry *entry = oteli_spool_index_next(index, NULL); entry != NULL;
-         entry = oteli_spool_index_next(index, entry)) {
-        const int64_t born_unix_ns = spool->boot_unix_ns + entry->born_ns;
-        if (born_unix_ns > 0 && is_far_from(born_unix_ns, (int64_t)entry->file.written_unix_ns) &&
-            !is_being_sent(spool, entry) &&
-            oteli_spool_dir_restamp(&spool->dir, &entry->file, (uint64_t)born_unix_ns))
-            entry->file.written_unix_ns = (uint64_t)born_unix_ns;
-    }
-    oteli_spool_index_sort(index);
-}
-
-static void look_at_clocks(struct oteli_spool *spool)
-{
-    struct oteli_spool_clock *clock = &spool->clock;
-    clock->boot_ns = (int64_t)ns_of(CLOCK_BOOTTIME);
-    clock->unix_ns = unix_ns();
-    const int64_t boot_unix_ns = (int64_t)clock->unix_ns - clock->boot_ns;
-    if (!is_far_from(boot_unix_ns, spool->boot_unix_ns))
-        return;
-    clock->step_ns = boot_unix_ns - spool->boot_unix_ns;
-    spool->boot_unix_ns = boot_unix_ns;
-    restamp(spool);
-}
-
 /* Know what there is. false: the directory cannot be used now; errno says why. */
 static bool refresh(struct oteli_spool *spool)
 {
@@ -206,12 +167,11 @@ static bool refresh(struct oteli_spool *spool)
         spool->is_known = false;
         return false;
     }
-    look_at_clocks(spool);
     const uint64_t now_ns = oteli_monotonic_ns();
     if (is_up_to_date(spool, &changed, now_ns))
         return true;
-    spool->is_known =
-        oteli_spool_index_scan(&spool->index, &spool->dir, &spool->clock, (int64_t)ABANDONED_NS);
+    spool->is_known = oteli_spool_index_scan(&spool->index, &spool->dir, unix_ns(), boot_ns(),
+                                             (int64_t)ABANDONED_NS);
     if (!spool->is_known)
         return false;
     note_stamp(spool, &changed);
@@ -244,7 +204,8 @@ static void let_go(struct oteli_spool *spool, struct oteli_spool_entry *entry,
 static struct oteli_spool_entry *oldest(const struct oteli_spool *spool)
 {
     struct oteli_spool_entry *entry = oteli_spool_index_next(&spool->index, NULL);
-    if (entry != NULL && is_being_sent(spool, entry))
+    if (entry != NULL && spool->is_sending &&
+        oteli_spool_file_compare(&entry->file, &spool->sent) == 0)
         entry = oteli_spool_index_next(&spool->index, entry);
     return entry;
 }
@@ -252,7 +213,7 @@ static struct oteli_spool_entry *oldest(const struct oteli_spool *spool)
 static bool expire(struct oteli_spool *spool)
 {
     uint64_t spans = 0;
-    const int64_t now_ns = spool->clock.boot_ns;
+    const int64_t now_ns = boot_ns();
     for (struct oteli_spool_entry *entry = oldest(spool);
          entry != NULL && (uint64_t)(now_ns - entry->born_ns) > spool->max_age_ns;
          entry = oldest(spool)) {
@@ -303,7 +264,7 @@ static bool write_now(struct oteli_spool *spool, const void *bytes, size_t lengt
     oteli_spool_head_write(&file, spool->format, bytes, head);
     if (!oteli_spool_dir_write(&spool->dir, &file, head, bytes))
         return false;
-    oteli_spool_index_add(&spool->index, &file, spool->clock.boot_ns);
+    oteli_spool_index_add(&spool->index, &file, boot_ns());
     return true;
 }
 

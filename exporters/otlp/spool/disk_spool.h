@@ -15,8 +15,7 @@
  * directory is read again when its time stamp has changed, and the oldest go when there is no room.
  *
  * How the parts belong together: disk_spool.c decides; spool_index.h knows what there is;
- * spool_dir.h makes the system calls, and keeps locks out of forked children; spool_file.h knows
- * names and contents; spool_count.h counts.
+ * spool_dir.h makes the system calls; spool_file.h knows names and contents; spool_count.h counts.
  *
  * What is not ours (no file, no name of ours, a newer version) stays as it is and is counted. No
  * symbolic link is followed below DIRECTORY, and nothing is written to a descriptor that the
@@ -45,11 +44,12 @@ struct oteli_spool *oteli_spool_open(const char *directory, const char *endpoint
                                      int64_t max_age_ms);
 void oteli_spool_close(struct oteli_spool *spool);
 
-/* Where the directory could not be used if it were needed now: warn. */
+/* Warn if the directory cannot be used now. */
 void oteli_spool_warn(struct oteli_spool *spool);
 
 /* In a forked child: close its copies of a parent's descriptors, whatever the parent's thread was
- * doing. With the lock among them, no process could send any more once the parent has ended. */
+ * doing. A copy of the lock would keep other processes from sending if the parent ended while it
+ * sends. */
 void oteli_spool_close_copies(const struct oteli_spool *parents);
 
 /* False: it cannot be written, and the log says why. */

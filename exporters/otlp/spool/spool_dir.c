@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/spool/spool_dir.c - see spool_dir.h. */
 #include "exporters/otlp/spool/spool_dir.h"
-#include "common/base/atomic.h"
 #include "common/os/descriptor.h"
-#include "common/os/fork.h"
 #include "common/os/quiet_write.h"
 #include "common/text/text.h"
 
@@ -15,8 +13,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const char lock_name[] = "lock";
 
 const char *oteli_spool_dir_problem(int error, struct oteli_error_text *text)
 {
@@ -97,29 +93,15 @@ static bool open_own(struct oteli_spool_dir *dir, struct stat *status)
     close_quietly(parent);
     if (fd < 0)
         return false;
-    if (fstat(fd, status) == 0 && is_safe(status)) {
+    const bool is_ours = fstat(fd, status) == 0 && is_safe(status);
+    if (is_ours && faccessat(fd, ".", R_OK | W_OK | X_OK, AT_EACCESS) == 0) {
         dir->own = (struct oteli_owned_fd){fd, status->st_dev, status->st_ino};
         return true;
     }
-    close(fd);
-    errno = EPERM;
+    if (!is_ours)
+        errno = EPERM;
+    close_quietly(fd);
     return false;
-}
-
-bool oteli_spool_dir_can_be_used(const struct oteli_spool_dir *dir)
-{
-    struct stat status;
-    const int parent = open(dir->parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (parent < 0)
-        return false;
-    const bool is_there = fstatat(parent, dir->name, &status, AT_SYMLINK_NOFOLLOW) == 0;
-    const bool is_good = !is_there || (S_ISDIR(status.st_mode) && is_safe(&status));
-    if (!is_good)
-        errno = S_ISDIR(status.st_mode) ? EPERM : ENOTDIR;
-    const bool can_be_used = is_good && faccessat(parent, is_there ? dir->name : ".",
-                                                  R_OK | W_OK | X_OK, AT_EACCESS) == 0;
-    close_quietly(parent);
-    return can_be_used;
 }
 
 bool oteli_spool_dir_use(struct oteli_spool_dir *dir, struct timespec *changed)
@@ -155,7 +137,7 @@ const struct dirent *oteli_spool_dir_next(DIR *stream)
     do
         entry = readdir(stream);
     while (entry != NULL && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-                             strcmp(entry->d_name, lock_name) == 0));
+                             strcmp(entry->d_name, "lock") == 0));
     return entry;
 }
 
@@ -252,18 +234,6 @@ enum oteli_spool_content oteli_spool_dir_read(const struct oteli_spool_dir *dir,
     }
 }
 
-bool oteli_spool_dir_restamp(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
-                             uint64_t written_unix_ns)
-{
-    struct oteli_spool_file other = *file;
-    char name[OTELI_SPOOL_NAME];
-    char other_name[OTELI_SPOOL_NAME];
-    other.written_unix_ns = written_unix_ns;
-    oteli_spool_name_write(file, OTELI_SPOOL_WHOLE, name);
-    oteli_spool_name_write(&other, OTELI_SPOOL_WHOLE, other_name);
-    return renameat(dir->own.fd, name, dir->own.fd, other_name) == 0;
-}
-
 bool oteli_spool_dir_remove(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
                             enum oteli_spool_name kind)
 {
@@ -272,93 +242,25 @@ bool oteli_spool_dir_remove(const struct oteli_spool_dir *dir, const struct otel
     return unlinkat(dir->own.fd, name, 0) == 0;
 }
 
-/* ---- the lock of who sends --------------------------------------------------------------
- *
- * A lock belongs to the open file that its copies share: a forked child that goes on living,
- * without ever looking at its copy, would keep it for a parent that has ended, and no process could
- * send. So locked descriptors are noted, and closed in the child before fork returns.
- *
- * A fork may come at any point of another thread. A place says last that it is in use, and first
- * that it is not any more; and what is closed is only what still is the file that was noted. A
- * descriptor that finds no place, or is just being noted, is closed when the child's exporter is
- * renewed, if it ever is. */
-
-#define FREE UINT32_C(0)
-#define BEING_FILLED UINT32_MAX
-
-enum { PLACES = 16 };
-
-static struct {
-    uint32_t use; /* the descriptor and one, or one of the two above */
-    uint64_t device;
-    uint64_t inode;
-} places[PLACES];
-
-/* In a forked child, on its only thread. */
-static void close_copies(void)
-{
-    const int saved_errno = errno;
-    for (unsigned i = 0; i < PLACES; i++) {
-        const uint32_t use = oteli_load_acquire_32(&places[i].use);
-        oteli_store_relaxed_32(&places[i].use, FREE);
-        if (use == FREE || use == BEING_FILLED)
-            continue;
-        oteli_owned_fd_close(
-            &(struct oteli_owned_fd){.fd = (int)(use - 1),
-                                     .device = oteli_load_relaxed_64(&places[i].device),
-                                     .inode = oteli_load_relaxed_64(&places[i].inode)});
-    }
-    errno = saved_errno;
-}
-
-/* This descriptor is of a file that will be locked. */
-static void note_lock(int fd, const struct stat *status)
-{
-    for (unsigned i = 0; i < PLACES; i++) {
-        if (!oteli_cas_full_32(&places[i].use, FREE, BEING_FILLED))
-            continue;
-        oteli_fork_add(close_copies);
-        oteli_store_relaxed_64(&places[i].device, (uint64_t)status->st_dev);
-        oteli_store_relaxed_64(&places[i].inode, (uint64_t)status->st_ino);
-        oteli_store_release_32(&places[i].use, (uint32_t)fd + 1); /* pairs with close_copies */
-        return;
-    }
-}
-
-/* It will be closed, or is something else by now. */
-static void forget_lock(int fd)
-{
-    for (unsigned i = 0; i < PLACES; i++)
-        if (oteli_cas_full_32(&places[i].use, (uint32_t)fd + 1, FREE))
-            return;
-}
-
 bool oteli_spool_dir_lock(struct oteli_spool_dir *dir)
 {
-    struct stat status;
     const int fd = oteli_descriptor_lift(
-        openat(dir->own.fd, lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
+        openat(dir->own.fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC,
                S_IRUSR | S_IWUSR));
     if (fd < 0)
         return false;
-    if (fstat(fd, &status) == 0) {
-        note_lock(fd, &status);
-        if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
-            dir->lock = (struct oteli_owned_fd){fd, status.st_dev, status.st_ino};
-            return true;
-        }
-        forget_lock(fd);
-    }
+    if (oteli_owned_fd_set(&dir->lock, fd) && flock(fd, LOCK_EX | LOCK_NB) == 0)
+        return true;
+    dir->lock.fd = -1;
     close_quietly(fd);
     return false;
 }
 
-/* Said in so many words: a forked child may have a copy, and closing ours would leave it locked. */
+/* The lock belongs to the open file. A forked child has a copy of the descriptor, so to close ours
+ * would not unlock it. */
 void oteli_spool_dir_unlock(struct oteli_spool_dir *dir)
 {
     if (oteli_owned_fd_is_ours(&dir->lock))
         (void)flock(dir->lock.fd, LOCK_UN);
-    if (dir->lock.fd >= 0)
-        forget_lock(dir->lock.fd);
     close_fd(&dir->lock);
 }

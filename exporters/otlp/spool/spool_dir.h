@@ -36,10 +36,6 @@ void oteli_spool_dir_fini(struct oteli_spool_dir *dir);
 /* In a forked child, of its parent's: close the copies of its descriptors. */
 void oteli_spool_dir_close_copies(const struct oteli_spool_dir *parents);
 
-/* Whether it could be made now, or is there and can be used; errno says why not. Changes
- * nothing. */
-bool oteli_spool_dir_can_be_used(const struct oteli_spool_dir *dir);
-
 /* Make it, or find it, or see whether it still is what it was; before each of the calls below.
  * *changed: when something came into it or left it last. */
 bool oteli_spool_dir_use(struct oteli_spool_dir *dir, struct timespec *changed);
@@ -58,10 +54,6 @@ bool oteli_spool_dir_write(const struct oteli_spool_dir *dir, const struct oteli
 enum oteli_spool_content oteli_spool_dir_read(const struct oteli_spool_dir *dir,
                                               const struct oteli_spool_file *file,
                                               struct oteli_reusable_buffer *buffer);
-
-/* Give a whole file the name that says another time. */
-bool oteli_spool_dir_restamp(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,
-                             uint64_t written_unix_ns);
 
 /* false with ENOENT: another process has removed it. */
 bool oteli_spool_dir_remove(const struct oteli_spool_dir *dir, const struct oteli_spool_file *file,

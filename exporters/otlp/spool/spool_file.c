@@ -3,6 +3,7 @@
 #include "exporters/otlp/spool/spool_file.h"
 #include "exporters/otlp/encode/compress.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,14 +74,6 @@ static void put_number(uint8_t *at, uint64_t number, unsigned bytes)
         at[i] = (uint8_t)(number >> (8 * i));
 }
 
-static uint64_t get_number(const uint8_t *at, unsigned bytes)
-{
-    uint64_t number = 0;
-    for (unsigned i = bytes; i-- != 0;)
-        number = number << 8 | at[i];
-    return number;
-}
-
 static uint32_t number_of(otel_otlp_protocol format)
 {
     return format == OTEL_OTLP_HTTP_JSON ? FORMAT_JSON : FORMAT_PROTOBUF;
@@ -109,9 +102,7 @@ static bool is_head_of(const struct oteli_spool_file *file, otel_otlp_protocol f
                        const uint8_t *content)
 {
     uint8_t head[OTELI_SPOOL_HEAD];
-    struct oteli_spool_file written = *file;
-    written.written_unix_ns = get_number(content + AT_WRITTEN, 8);
-    oteli_spool_head_write(&written, format, content + OTELI_SPOOL_HEAD, head);
+    oteli_spool_head_write(file, format, content + OTELI_SPOOL_HEAD, head);
     return memcmp(head, content, sizeof head) == 0;
 }
 
@@ -125,7 +116,9 @@ enum oteli_spool_content oteli_spool_content_check(const struct oteli_spool_file
         format == OTEL_OTLP_HTTP_JSON ? OTEL_OTLP_HTTP_PROTOBUF : OTEL_OTLP_HTTP_JSON;
     if (size < OTELI_SPOOL_HEAD || memcmp(head, magic, sizeof magic) != 0)
         return OTELI_SPOOL_TORN;
-    if (get_number(head + AT_VERSION, 4) > VERSION)
+    uint32_t version;
+    memcpy(&version, head + AT_VERSION, sizeof version);
+    if (le32toh(version) > VERSION)
         return OTELI_SPOOL_FOREIGN;
     if (size != oteli_spool_file_bytes(file))
         return OTELI_SPOOL_TORN;

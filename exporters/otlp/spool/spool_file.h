@@ -15,8 +15,7 @@
  *              48  the request, an ExportTraceServiceRequest
  *
  * Numbers are little-endian. The name says all that has to be known before a file is read: when it
- * was written, how much is in it, and, by an id of its own, which one it is. After the wall clock
- * was set, the name may say another time than the content.
+ * was written, how much is in it, and, by an id of its own, which one it is.
  *
  * Pure functions. */
 #ifndef OTELI_SPOOL_FILE_H

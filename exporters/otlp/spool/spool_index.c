@@ -45,16 +45,6 @@ static void begin_to_wait(struct oteli_spool_index *index, struct oteli_spool_en
     oteli_spool_comes(way, entry->file.spans, bytes);
 }
 
-int64_t oteli_spool_born_ns(const struct oteli_spool_clock *clock, uint64_t written_unix_ns)
-{
-    const int64_t age_ns = (int64_t)(clock->unix_ns - written_unix_ns);
-    const int64_t age_before_ns = age_ns - clock->step_ns;
-    int64_t least_ns = age_ns > 0 ? age_ns : 0;
-    if (age_before_ns >= 0 && (age_before_ns < age_ns || age_ns < 0))
-        least_ns = age_before_ns;
-    return clock->boot_ns - least_ns;
-}
-
 void oteli_spool_index_add(struct oteli_spool_index *index, const struct oteli_spool_file *file,
                            int64_t born_ns)
 {
@@ -83,12 +73,6 @@ static int compare(const void *a, const void *b)
     const struct oteli_spool_entry *one = a;
     const struct oteli_spool_entry *other = b;
     return oteli_spool_file_compare(&one->file, &other->file);
-}
-
-void oteli_spool_index_sort(struct oteli_spool_index *index)
-{
-    if (index->count != 0)
-        qsort(index->entries, index->count, sizeof *index->entries, compare);
 }
 
 struct oteli_spool_entry *oteli_spool_index_find(const struct oteli_spool_index *index,
@@ -130,7 +114,7 @@ void oteli_spool_index_forget(struct oteli_spool_index *index, struct oteli_spoo
 
 /* Note an entry of the directory; false: no memory. */
 static bool note_found(struct oteli_spool_index *found, const struct oteli_spool_dir *dir,
-                       const struct dirent *entry, const struct oteli_spool_clock *clock,
+                       const struct dirent *entry, uint64_t unix_ns, int64_t boot_ns,
                        int64_t abandoned_ns)
 {
     struct oteli_spool_file file;
@@ -141,15 +125,16 @@ static bool note_found(struct oteli_spool_index *found, const struct oteli_spool
         found->foreign++;
         return true;
     }
-    const int64_t born_ns = oteli_spool_born_ns(clock, file.written_unix_ns);
+    const int64_t age_ns = (int64_t)(unix_ns - file.written_unix_ns);
     if (kind == OTELI_SPOOL_TEMPORARY) {
-        if (born_ns < clock->boot_ns - abandoned_ns)
+        if (age_ns > abandoned_ns)
             (void)oteli_spool_dir_remove(dir, &file, kind);
         return true;
     }
     if (!oteli_spool_index_fit(found))
         return false;
-    found->entries[found->count++] = (struct oteli_spool_entry){.file = file, .born_ns = born_ns};
+    found->entries[found->count++] =
+        (struct oteli_spool_entry){.file = file, .born_ns = boot_ns - (age_ns > 0 ? age_ns : 0)};
     return true;
 }
 
@@ -179,7 +164,7 @@ static void merge(struct oteli_spool_index *index, struct oteli_spool_index *fou
 }
 
 bool oteli_spool_index_scan(struct oteli_spool_index *index, const struct oteli_spool_dir *dir,
-                            const struct oteli_spool_clock *clock, int64_t abandoned_ns)
+                            uint64_t unix_ns, int64_t boot_ns, int64_t abandoned_ns)
 {
     struct oteli_spool_index found = {0};
     const struct dirent *entry;
@@ -187,7 +172,7 @@ bool oteli_spool_index_scan(struct oteli_spool_index *index, const struct oteli_
     if (stream == NULL)
         return false;
     while ((entry = oteli_spool_dir_next(stream)) != NULL &&
-           note_found(&found, dir, entry, clock, abandoned_ns))
+           note_found(&found, dir, entry, unix_ns, boot_ns, abandoned_ns))
         ;
     const int error = entry != NULL ? ENOMEM : errno;
     closedir(stream);
@@ -196,7 +181,8 @@ bool oteli_spool_index_scan(struct oteli_spool_index *index, const struct oteli_
         errno = error;
         return false;
     }
-    oteli_spool_index_sort(&found);
+    if (found.count != 0)
+        qsort(found.entries, found.count, sizeof *found.entries, compare);
     merge(index, &found);
     oteli_spool_count_foreign((int64_t)(found.foreign - index->foreign));
     index->foreign = found.foreign;

@@ -18,21 +18,8 @@ enum oteli_spool_state {
 struct oteli_spool_entry {
     struct oteli_spool_file file;
     enum oteli_spool_state state;
-    int64_t born_ns; /* CLOCK_BOOTTIME when its age was zero; also before the boot */
+    int64_t born_ns; /* CLOCK_BOOTTIME when its age was zero; below 0: before the boot */
 };
-
-/* What time it is. The age of a file that this process knows is counted by the boot clock, which
- * nothing sets. When a file is found its age follows from the wall-clock time in its name, which
- * may be from before the wall clock was set. */
-struct oteli_spool_clock {
-    uint64_t unix_ns;
-    int64_t boot_ns; /* CLOCK_BOOTTIME */
-    int64_t step_ns; /* by which the wall clock was put forward last, as far as it was seen */
-};
-
-/* When a file with this time in its name was born: the latest possible, because a file must not
- * expire for a step of the clock. */
-int64_t oteli_spool_born_ns(const struct oteli_spool_clock *clock, uint64_t written_unix_ns);
 
 /* All zero at first. */
 struct oteli_spool_index {
@@ -55,9 +42,6 @@ bool oteli_spool_index_fit(struct oteli_spool_index *index);
 void oteli_spool_index_add(struct oteli_spool_index *index, const struct oteli_spool_file *file,
                            int64_t born_ns);
 
-/* Put the entries in order again, after times in their names have changed. */
-void oteli_spool_index_sort(struct oteli_spool_index *index);
-
 /* The oldest that waits, or that which waits next after `entry`; NULL: none does. */
 struct oteli_spool_entry *oteli_spool_index_next(const struct oteli_spool_index *index,
                                                  const struct oteli_spool_entry *entry);
@@ -77,10 +61,12 @@ void oteli_spool_index_disown(struct oteli_spool_index *index, struct oteli_spoo
 /* The file is not there any more, and does not wait. */
 void oteli_spool_index_forget(struct oteli_spool_index *index, struct oteli_spool_entry *entry);
 
-/* Read the directory. What is new in it was found, what is gone was taken. Temporary files that
- * have been there for `abandoned_ns` are removed. false: it cannot be read now, and errno says
- * why. */
+/* Read the directory. What is new in it was found, what is gone was taken. The age of a file that
+ * is found follows from the wall-clock time in its name; from then on it is counted by the boot
+ * clock, which nothing sets. `unix_ns` and `boot_ns` are what the two clocks say now. Temporary
+ * files that are older than `abandoned_ns` are removed. false: the directory cannot be read now,
+ * and errno says why. */
 bool oteli_spool_index_scan(struct oteli_spool_index *index, const struct oteli_spool_dir *dir,
-                            const struct oteli_spool_clock *clock, int64_t abandoned_ns);
+                            uint64_t unix_ns, int64_t boot_ns, int64_t abandoned_ns);
 
 #endif

@@ -213,50 +213,6 @@ TEST(a_forked_child_does_not_keep_the_lock)
     oteli_spool_close(other);
 }
 
-/* Nor does one whose parent has ended in the middle of sending: not even if it never traces. */
-TEST(a_child_that_does_nothing_does_not_keep_the_lock_for_its_parent)
-{
-    int end[2];
-    int begin[2];
-    int status;
-    char byte = 1;
-    bool is_sent[REQUESTS];
-    struct oteli_spool_item item;
-    assert_int_equal(pipe(end), 0);
-    assert_int_equal(pipe(begin), 0);
-    const pid_t parent = fork();
-    if (parent == 0) {
-        struct oteli_spool *spool = open_one(REQUESTS);
-        struct oteli_spool *first =
-            oteli_spool_open(files.path, "else", OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
-        if (!oteli_spool_put(first, "x", 1, 1) || !oteli_spool_first(first, &item))
-            _exit(1);
-        for (unsigned i = 0; i < 20; i++) { /* locks before that one are forgotten */
-            put_number(spool, 0);
-            (void)send_oldest(spool, is_sent);
-        }
-        put_number(spool, 0);
-        close(end[1]);
-        if (oteli_spool_first(spool, &item) && fork() == 0 && write(begin[1], &byte, 1) == 1)
-            (void)!read(end[0], &byte, 1);
-        _exit(0);
-    }
-    close(end[0]);
-    close(begin[1]);
-    assert_int_equal(waitpid(parent, &status, 0), parent);
-    assert_int_equal(read(begin[0], &byte, 1), 1); /* the child lives */
-    close(begin[0]);
-
-    struct oteli_spool *other = open_one(REQUESTS);
-    assert_int_equal(send_oldest(other, is_sent), 0);
-    oteli_spool_close(other);
-    other = oteli_spool_open(files.path, "else", OTEL_OTLP_HTTP_PROTOBUF, 0, 0);
-    assert_true(oteli_spool_first(other, &item)); /* the parent had both locks */
-    oteli_spool_settle(other, OTELI_CALL_DELIVERED, 0);
-    oteli_spool_close(other);
-    close(end[1]); /* the child ends */
-}
-
 /* Whoever is sending when it forks, and ends at once, as a daemon's first process does, leaves its
  * lock to the child. 0: the child is the sender then. */
 static int send_in_the_place_of(const struct oteli_spool *parents, int parents_end)

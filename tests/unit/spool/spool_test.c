@@ -3,7 +3,7 @@
  * was put is lost uncounted, whatever is in the directory, whoever else uses it, and whatever the
  * disk says. */
 #include "exporters/otlp/spool/disk_spool.h"
-#include "exporters/otlp/spool/spool_index.h"
+#include "exporters/otlp/spool/spool_file.h"
 #include "tests/support/spool_fixture.h"
 #include "tests/support/unit.h"
 
@@ -32,21 +32,6 @@ TEST(what_is_put_while_the_clock_goes_back_or_stands_is_in_order_too)
     open_again(0, 0);
     for (size_t i = 0; i < 4; i++)
         assert_string_equal(take(), requests[i]);
-}
-
-TEST(a_file_is_as_young_as_the_clocks_allow)
-{
-    const struct {
-        uint64_t written_ns;
-        int64_t step_ns;
-        int64_t age_ns;
-    } rows[] = {{900, 0, 100},   {900, 60, 40}, {900, -60, 100}, {900, 100, 0},
-                {900, 160, 100}, {1100, 0, 0},  {1100, 60, 0},   {1100, -160, 60}};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct oteli_spool_clock clock = {
-            .unix_ns = 1000, .boot_ns = 5000, .step_ns = rows[i].step_ns};
-        assert_int_equal(5000 - oteli_spool_born_ns(&clock, rows[i].written_ns), rows[i].age_ns);
-    }
 }
 
 TEST(every_endpoint_and_format_has_its_own_files)
