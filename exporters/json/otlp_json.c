@@ -203,85 +203,42 @@ static void add_schema_url(struct oteli_text *json, otel_slice url)
     oteli_json_add_string(json, url);
 }
 
-static void open_request(struct oteli_text *json, const otel_batch *batch)
-{
-    OTELI_JSON_ADD(json, "{\"resourceSpans\":[{\"resource\":");
-    add_message(json, &resource_type, otel_batch_resource(batch));
-    OTELI_JSON_ADD(json, ",\"scopeSpans\":[");
-}
-
-static void close_request(struct oteli_text *json, const otel_batch *batch)
-{
-    OTELI_JSON_ADD(json, "]");
-    add_schema_url(json, otel_batch_resource_schema_url(batch));
-    OTELI_JSON_ADD(json, "}]}");
-}
-
-static void open_scope_spans(struct oteli_text *json, const otel_scope_view *scope, bool is_first)
-{
-    if (!is_first)
-        OTELI_JSON_ADD(json, ",");
-    OTELI_JSON_ADD(json, "{\"scope\":");
-    add_message(json, &scope_type, scope->otlp);
-    OTELI_JSON_ADD(json, ",\"spans\":[");
-}
-
-static void close_scope_spans(struct oteli_text *json, const otel_scope_view *scope)
-{
-    OTELI_JSON_ADD(json, "]");
-    add_schema_url(json, scope->schema_url);
-    OTELI_JSON_ADD(json, "}");
-}
-
-static void add_next_span(struct oteli_text *json, const otel_batch *batch, size_t index,
-                          bool is_first)
-{
-    const otel_scope_view *scope;
-    if (!is_first)
-        OTELI_JSON_ADD(json, ",");
-    add_message(json, &span_type, otel_batch_span_otlp(batch, index, &scope));
-}
-
 bool oteli_otlp_json_add(struct oteli_text *json, const otel_batch *batch, size_t first, size_t end,
                          size_t max_bytes)
 {
     const size_t most = max_bytes < SIZE_MAX - json->length ? json->length + max_bytes : SIZE_MAX;
-    open_request(json, batch);
+    OTELI_JSON_ADD(json, "{\"resourceSpans\":[{\"resource\":");
+    add_message(json, &resource_type, otel_batch_resource(batch));
+    OTELI_JSON_ADD(json, ",\"scopeSpans\":[");
     for (size_t i = first; i < end && json->length <= most; i++) {
         if (!is_first_of_scope(batch, first, i))
             continue;
         const otel_scope_view *scope = scope_of(batch, i);
-        open_scope_spans(json, scope, i == first);
-        for (size_t k = i; k < end && json->length <= most; k++)
-            if (scope_of(batch, k) == scope)
-                add_next_span(json, batch, k, k == i);
-        close_scope_spans(json, scope);
+        if (i != first)
+            OTELI_JSON_ADD(json, ",");
+        OTELI_JSON_ADD(json, "{\"scope\":");
+        add_message(json, &scope_type, scope->otlp);
+        OTELI_JSON_ADD(json, ",\"spans\":[");
+        for (size_t k = i; k < end && json->length <= most; k++) {
+            const otel_scope_view *other;
+            const otel_slice span = otel_batch_span_otlp(batch, k, &other);
+            if (other != scope)
+                continue;
+            if (k != i)
+                OTELI_JSON_ADD(json, ",");
+            add_message(json, &span_type, span);
+        }
+        OTELI_JSON_ADD(json, "]");
+        add_schema_url(json, scope->schema_url);
+        OTELI_JSON_ADD(json, "}");
     }
-    close_request(json, batch);
+    OTELI_JSON_ADD(json, "]");
+    add_schema_url(json, otel_batch_resource_schema_url(batch));
+    OTELI_JSON_ADD(json, "}]}");
     return !json->failed && json->length <= most;
 }
 
-/* How many spans a request may have that cannot have all. They are written one after the other,
- * with what else a request of them has, to see how long it is: where each belongs shows only when
- * it is known which fit. */
-static size_t count_that_fits(struct oteli_text *json, const otel_batch *batch, size_t first,
-                              size_t end, size_t usual, size_t max_bytes)
-{
-    open_request(json, batch);
-    close_request(json, batch);
-    for (size_t i = first; i < end; i++) {
-        const bool is_new = is_first_of_scope(batch, first, i);
-        if (is_new) {
-            open_scope_spans(json, scope_of(batch, i), i == first);
-            close_scope_spans(json, scope_of(batch, i));
-        }
-        add_next_span(json, batch, i, is_new);
-        if (json->length > (i == first ? max_bytes : usual) || json->failed)
-            return i - first;
-    }
-    return end - first;
-}
-
+/* A request that would be too large is made again, of half of its spans. */
 size_t oteli_otlp_json_request(struct oteli_text *json, const otel_batch *batch, size_t first,
                                size_t max_spans, size_t max_bytes)
 {
@@ -289,11 +246,11 @@ size_t oteli_otlp_json_request(struct oteli_text *json, const otel_batch *batch,
     const size_t left = otel_batch_size(batch) - first;
     size_t count = left < max_spans ? left : max_spans;
     oteli_text_reset(json);
-    if (oteli_otlp_json_add(json, batch, first, first + count, usual))
-        return count;
-    json->length = 0;
-    count = count_that_fits(json, batch, first, first + count, usual, max_bytes);
-    json->length = 0;
-    return count != 0 && oteli_otlp_json_add(json, batch, first, first + count, max_bytes) ? count
-                                                                                           : 0;
+    while (!oteli_otlp_json_add(json, batch, first, first + count, count > 1 ? usual : max_bytes)) {
+        if (json->failed || count == 1)
+            return 0;
+        json->length = 0;
+        count = (count + 1) / 2;
+    }
+    return count;
 }

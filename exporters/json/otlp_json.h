@@ -18,9 +18,9 @@
 bool oteli_otlp_json_add(struct oteli_text *json, const otel_batch *batch, size_t first, size_t end,
                          size_t max_bytes);
 
-/* Make the text anew, of the spans from number `first` on: of as many as a request of `max_bytes`
- * may hold, and of `max_spans` at most. Gives how many; 0: the first alone is too much, or there is
- * no memory, and json->failed. */
+/* Make the text anew, of the spans from number `first` on: of `max_spans` at most, a number that is
+ * halved until the text has at most `max_bytes`. Gives how many; 0: the first alone is too much, or
+ * there is no memory, and json->failed. */
 OTELI_INTERNAL_API size_t oteli_otlp_json_request(struct oteli_text *json, const otel_batch *batch,
                                                   size_t first, size_t max_spans, size_t max_bytes);
 

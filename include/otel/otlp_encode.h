@@ -44,10 +44,11 @@ OTEL_API void otel_otlp_encoder_free(otel_otlp_encoder *encoder);
 OTEL_API const otel_otlp_header *otel_otlp_encoder_headers(const otel_otlp_encoder *encoder,
                                                            size_t *count);
 
-/* Make a request of the spans from number `first` on: of as many as one may hold, and at most of
- * `max_spans`, which is not 0. *count says of how many, *request is the body of the POST (for gRPC
- * with the length in front of the message), and stays until the next call. Of a span that alone is
- * larger than a request may be, *request is empty and *count is 1: it has to be left out.
+/* Make a request of the spans from number `first` on: of as many as one may hold (in JSON perhaps
+ * only half as many), and at most of `max_spans`, which is not 0. *count says of how many, *request
+ * is the body of the POST (for gRPC with the length in front of the message), and stays until the
+ * next call. Of a span that alone is larger than a request may be, *request is empty and *count is
+ * 1: it has to be left out.
  * OTEL_ERROR_INVALID_ARGUMENT: there is no such span. OTEL_ERROR_NO_MEMORY. *count is 0 then. */
 OTEL_API OTEL_MUST_USE otel_status otel_otlp_encode(otel_otlp_encoder *encoder,
                                                     const otel_batch *batch, size_t first,

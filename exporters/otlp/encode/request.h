@@ -42,8 +42,9 @@ bool oteli_request_init(struct oteli_request *request, otel_otlp_protocol protoc
 /* Also of one that is all zero. */
 void oteli_request_fini(struct oteli_request *request);
 
-/* Make a request of the spans from number `first` on, of as many as one may hold, and of
- * `max_spans` at most: of one at least. `first` is below the batch's size, `max_spans` not 0. */
+/* Make a request of the spans from number `first` on, of as many as one may hold (in JSON perhaps
+ * half as many), and of `max_spans` at most: of one at least. `first` is below the batch's size,
+ * `max_spans` not 0. */
 enum oteli_encode_result oteli_request_make(struct oteli_request *request, const otel_batch *batch,
                                             size_t first, size_t max_spans);
 

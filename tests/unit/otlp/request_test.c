@@ -182,8 +182,12 @@ TEST_EACH(the_limit_counts_before_compression)
                 assert_int_equal(result, OTELI_ENCODE_TOO_LARGE);
                 assert_int_equal(request.spans, 0);
             }
-            if (first + request.spans < batch.size)
-                assert_true(plain_length_of(&batch, protocol, first, request.spans + 1) > limit);
+            const size_t left = batch.size - first;
+            size_t more = request.spans + 1;
+            if (protocol == OTEL_OTLP_HTTP_JSON && request.spans != 0) /* the number is halved */
+                more = 2 * request.spans < left ? 2 * request.spans : left;
+            if (request.spans < left)
+                assert_true(plain_length_of(&batch, protocol, first, more) > limit);
             first += request.spans != 0 ? request.spans : 1;
         }
         oteli_request_fini(&request);
@@ -271,7 +275,7 @@ TEST_EACH(large_spans_go_in_requests_of_a_mebibyte)
         assert_true(request.plain_length <= 1024 * 1024 || request.spans == 1);
         requests++;
     }
-    assert_true(requests <= 5);
+    assert_true(requests <= (protocol == OTEL_OTLP_HTTP_JSON ? 7 : 5));
     oteli_request_fini(&request);
     batch_double_fini(&batch);
 }
