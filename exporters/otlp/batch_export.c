@@ -149,38 +149,20 @@ static bool keep(struct oteli_batch_export *batch_export, otel_export *call,
     return true;
 }
 
-/* A request that is not sent again. */
+/* A request is not sent again: `lost` spans, of which those of the request come first. */
 static void lose(const struct oteli_batch_export *batch_export, otel_export *call,
-                 const struct oteli_request_slot *slot, otel_drop_reason reason)
+                 const struct oteli_request_slot *slot, otel_drop_reason reason, size_t lost)
 {
     const struct oteli_request_call *request_call = &slot->request_call;
-    const size_t spans = slot->request.spans;
     const bool may_be_there = request_call->may_have_arrived;
-    otel_export_drop(call, may_be_there ? OTEL_DROP_UNCONFIRMED : reason, spans);
-    OTELI_LOG_LOST(OTEL_LOG_ERROR, spans, "OTLP export to %s failed: %s; %zu span%s lost%s",
-                   batch_export->receiver->name, request_call->outcome.problem, spans,
-                   oteli_is_or_are(spans), may_be_there ? ", or arrived unconfirmed" : "");
-}
-
-/* The next attempt would begin after the deadline. Requests behind this one would meet the same
- * receiver, so all are given up now. */
-static void drop_rest(struct oteli_batch_export *batch_export, otel_export *call,
-                      struct oteli_request_slot *slot)
-{
-    const struct oteli_request_call *request_call = &slot->request_call;
-    const bool may_be_there = request_call->end == OTELI_CALL_UNCONFIRMED;
-    const size_t spans = slot->request.spans;
-    const size_t left = leave_rest(batch_export, call, slot);
-    const size_t unsent = may_be_there ? left - spans : left;
-    if (may_be_there)
-        otel_export_drop(call, OTEL_DROP_UNCONFIRMED, spans);
-    if (unsent != 0)
-        otel_export_drop(call, OTEL_DROP_RETRY_EXHAUSTED, unsent);
-    OTELI_LOG_LOST(OTEL_LOG_ERROR, left,
-                   "OTLP export to %s gave up after %u attempt%s: %s; %zu span%s lost%s",
+    const size_t unconfirmed = may_be_there ? slot->request.spans : 0;
+    otel_export_drop(call, OTEL_DROP_UNCONFIRMED, unconfirmed);
+    otel_export_drop(call, reason, lost - unconfirmed);
+    OTELI_LOG_LOST(OTEL_LOG_ERROR, lost,
+                   "OTLP export to %s failed after %u attempt%s: %s; %zu span%s lost%s",
                    batch_export->receiver->name, request_call->attempts,
-                   request_call->attempts == 1 ? "" : "s", request_call->outcome.problem, left,
-                   oteli_is_or_are(left), may_be_there ? ", or arrived unconfirmed" : "");
+                   oteli_plural(request_call->attempts), request_call->outcome.problem, lost,
+                   oteli_is_or_are(lost), may_be_there ? ", or arrived unconfirmed" : "");
 }
 
 /* true: the slot goes on with smaller requests. */
@@ -249,22 +231,24 @@ static void account_for(struct oteli_batch_export *batch_export, otel_export *ca
     case OTELI_CALL_REFUSED:
         if (look_for_culprit(batch_export, slot))
             return;
-        lose(batch_export, call, slot, OTEL_DROP_PERMANENT_ERROR);
+        lose(batch_export, call, slot, OTEL_DROP_PERMANENT_ERROR, slot->request.spans);
         break;
     case OTELI_CALL_TOO_LARGE:
         if (halve(batch_export, slot))
             return;
-        lose(batch_export, call, slot, OTEL_DROP_TOO_LARGE);
+        lose(batch_export, call, slot, OTEL_DROP_TOO_LARGE, slot->request.spans);
         break;
     case OTELI_CALL_HOPELESS:
         if (!keep(batch_export, call, slot))
-            lose(batch_export, call, slot, OTEL_DROP_PERMANENT_ERROR);
+            lose(batch_export, call, slot, OTEL_DROP_PERMANENT_ERROR, slot->request.spans);
         break;
     case OTELI_CALL_EXHAUSTED:
     case OTELI_CALL_UNCONFIRMED:
         if (keep(batch_export, call, slot))
             break;
-        drop_rest(batch_export, call, slot);
+        /* Requests behind this one would meet the same receiver: all are given up now. */
+        lose(batch_export, call, slot, OTEL_DROP_RETRY_EXHAUSTED,
+             leave_rest(batch_export, call, slot));
         return;
     }
     slot->first += slot->request.spans;

@@ -80,7 +80,7 @@ class Refused(unittest.TestCase):
         program.tell("queue 100")
         program.tell("stop 600000")
         self.assertEqual(program.stats()["retry_exhausted"], 100)
-        self.assertIn("gave up after 1 attempt:", program.end())
+        self.assertIn("failed after 1 attempt:", program.end())
 
     def first_line(self, port, env):
         """What the log says first of three spans for a receiver that does not answer."""
