@@ -19,12 +19,11 @@
 #define DEFAULT_MAX_AGE_MS (INT64_C(24) * 3600 * 1000)
 #define ABANDONED_NS (60 * OTELI_NS_PER_S) /* older temporary files have no writer */
 
-/* A time stamp younger than this may be that of two changes, of which we have seen one: kernels
- * count such times in steps of up to 10 ms. Then the directory is read again after this time. */
-#define STAMP_NS (20 * OTELI_NS_PER_MS)
-#define COARSE_STAMP_NS (2 * OTELI_NS_PER_S) /* FAT has two seconds, others one */
+/* The directory is read again when its time stamp has changed. Time stamps have steps of up to 2 s,
+ * and two changes may have the same: so it is read again after this time, too, but not before so
+ * many times of what reading it costs. */
 #define AGAIN_NS (100 * OTELI_NS_PER_MS)
-enum { AGAIN_COSTS = 20 }; /* and not before so many times of what that takes */
+enum { AGAIN_COSTS = 20 };
 
 struct oteli_spool {
     struct oteli_spool_dir dir;
@@ -35,11 +34,9 @@ struct oteli_spool {
     struct oteli_random random;
     uint64_t last_unix_ns; /* when the last file was written */
 
-    /* Whether the index is what is there. */
-    bool is_known;
-    bool may_be_old;         /* the time stamp was too young to tell */
+    bool is_known;           /* the index is what was there: */
     struct timespec changed; /* the directory's time stamp */
-    uint64_t scanned_ns;
+    uint64_t scanned_ns;     /* when it was read */
     uint64_t scan_took_ns;
 
     struct oteli_reusable_buffer buffer;
@@ -118,32 +115,18 @@ void oteli_spool_close_copies(const struct oteli_spool *parents)
 
 /* ---- what there is -------------------------------------------------------------------- */
 
-static void note_stamp(struct oteli_spool *spool, const struct timespec *changed)
-{
-    const uint64_t changed_ns = oteli_timespec_ns(*changed);
-    spool->changed = *changed;
-    const uint64_t young_ns = changed->tv_nsec == 0 ? COARSE_STAMP_NS + STAMP_NS : STAMP_NS;
-    spool->may_be_old = changed_ns + young_ns > unix_ns();
-}
-
 /* After a change of our own, which the index has seen. */
 static void note_own_change(struct oteli_spool *spool)
 {
-    struct timespec changed;
-    if (oteli_spool_dir_use(&spool->dir, &changed))
-        note_stamp(spool, &changed);
-    else
-        spool->is_known = false;
+    spool->is_known &= oteli_spool_dir_use(&spool->dir, &spool->changed);
 }
 
 static bool is_up_to_date(const struct oteli_spool *spool, const struct timespec *changed,
                           uint64_t now_ns)
 {
-    if (!spool->is_known || changed->tv_sec != spool->changed.tv_sec ||
-        changed->tv_nsec != spool->changed.tv_nsec)
-        return false;
     const uint64_t cost_ns = AGAIN_COSTS * spool->scan_took_ns;
-    return !spool->may_be_old ||
+    return spool->is_known && changed->tv_sec == spool->changed.tv_sec &&
+           changed->tv_nsec == spool->changed.tv_nsec &&
            now_ns - spool->scanned_ns < (cost_ns > AGAIN_NS ? cost_ns : AGAIN_NS);
 }
 
@@ -174,7 +157,7 @@ static bool refresh(struct oteli_spool *spool)
                                              (int64_t)ABANDONED_NS);
     if (!spool->is_known)
         return false;
-    note_stamp(spool, &changed);
+    spool->changed = changed;
     spool->scan_took_ns = oteli_monotonic_ns() - now_ns;
     spool->scanned_ns = now_ns;
     remove_done(spool);
@@ -390,17 +373,17 @@ static struct oteli_spool_entry *waiting_behind(const struct oteli_spool *spool,
 }
 
 /* The oldest of those that the index has and that can be read; none is being sent. */
-static bool find_first(struct oteli_spool *spool, struct oteli_spool_item *item, bool *is_over)
+static bool find_first(struct oteli_spool *spool, struct oteli_spool_item *item)
 {
     bool has_changed = expire(spool);
     has_changed |= make_room(spool, 0);
     if (has_changed)
         note_own_change(spool);
-    *is_over = oldest(spool) != NULL && !become_sender(spool);
+    bool is_over = oldest(spool) != NULL && !become_sender(spool);
     size_t unreadable = 0;
-    for (struct oteli_spool_entry *entry = oldest(spool); entry != NULL && !*is_over;
+    for (struct oteli_spool_entry *entry = oldest(spool); entry != NULL && !is_over;
          entry = waiting_behind(spool, unreadable)) {
-        if (!read_one(spool, entry, &unreadable, is_over))
+        if (!read_one(spool, entry, &unreadable, &is_over))
             continue;
         spool->sent = entry->file;
         spool->is_sending = true;
@@ -413,29 +396,16 @@ static bool find_first(struct oteli_spool *spool, struct oteli_spool_item *item,
     return false;
 }
 
-static bool first(struct oteli_spool *spool, struct oteli_spool_item *item)
-{
-    bool is_over = false;
-    bool may_be_old = true;
-    for (unsigned tries = 0; tries < 2 && may_be_old && !is_over; tries++) {
-        if (!refresh(spool)) {
-            if (!spool->is_failing)
-                tell(spool, false, errno);
-            return false;
-        }
-        if (find_first(spool, item, &is_over))
-            return true;
-        may_be_old = spool->may_be_old; /* there is nothing, as far as is known: look once more */
-        spool->is_known = !may_be_old;
-    }
-    return false;
-}
-
 bool oteli_spool_first(struct oteli_spool *spool, struct oteli_spool_item *item)
 {
     const int saved_errno = errno;
+    bool is_there = false;
     spool->is_taken = false;
-    const bool is_there = first(spool, item);
+    spool->is_known &= spool->index.waiting != 0; /* an empty directory is soon read */
+    if (refresh(spool))
+        is_there = find_first(spool, item);
+    else if (!spool->is_failing)
+        tell(spool, false, errno);
     errno = saved_errno;
     return is_there;
 }

@@ -12,7 +12,8 @@
  * gets its name when it is complete: no reader ever sees half of one, and a process that is killed
  * leaves at most a `.tmp` behind, which the next process that opens the spool removes. Every
  * process may put files; one at a time may send them. The bounds are of all processes together: the
- * directory is read again when its time stamp has changed, and the oldest go when there is no room.
+ * directory is read again when its time stamp has changed, or after a tenth of a second, and the
+ * oldest go when there is no room.
  *
  * How the parts belong together: disk_spool.c decides; spool_index.h knows what there is;
  * spool_dir.h makes the system calls; spool_file.h knows names and contents; spool_count.h counts.
