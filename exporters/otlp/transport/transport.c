@@ -125,7 +125,6 @@ static bool end_transfer(struct oteli_transport *transport, CURLcode result)
     transport->result = result;
     curl_multi_remove_handle(transport->multi, transport->easy);
     transport->is_running = false;
-    oteli_transport_reword(transport);
     if (!transport->kept_connection_lost || !set_connection(transport, true))
         return true;
     transport->problem[0] = '\0';

@@ -129,19 +129,6 @@ bool oteli_transport_listen(struct oteli_transport *transport, CURL *easy)
              SET(CURLOPT_VERBOSE, 1L)));
 }
 
-/* curl names the host of the URL, which has no part in it. */
-void oteli_transport_reword(struct oteli_transport *transport)
-{
-    long error = 0;
-    struct oteli_error_text text;
-    if (transport->options.unix_socket == NULL || transport->result != CURLE_COULDNT_CONNECT)
-        return;
-    (void)curl_easy_getinfo(transport->easy, CURLINFO_OS_ERRNO, &error);
-    snprintf(transport->problem, sizeof transport->problem, "no connection to %s: %s",
-             transport->options.unix_socket,
-             error != 0 ? oteli_error_text((int)error, &text) : "it failed");
-}
-
 /* Why there is no answer, in words. */
 static const char *problem_of(const struct oteli_transport *transport)
 {
@@ -214,26 +201,24 @@ static struct facts learn(const struct oteli_transport *transport)
     return facts;
 }
 
-static bool is_proxy_result(CURLcode result)
+/* What went wrong has to do with TLS. */
+static bool is_tls_result(CURLcode result)
 {
-#if LIBCURL_VERSION_NUM >= 0x074900
-    return result == CURLE_PROXY;
-#else
-    (void)result;
-    return false;
-#endif
+    return result == CURLE_SSL_CONNECT_ERROR || result == CURLE_SSL_CERTPROBLEM ||
+           result == CURLE_SSL_CIPHER || result == CURLE_PEER_FAILED_VERIFICATION ||
+           result == CURLE_SSL_CACERT_BADFILE;
 }
 
 static enum oteli_transport_step step_of(const struct oteli_transport *transport,
                                          const struct facts *facts)
 {
-    if (oteli_transport_is_tls_result(transport->result) || transport->lacks_files ||
+    if (is_tls_result(transport->result) || transport->lacks_files ||
         is_refused_certificate(transport))
         return OTELI_STEP_TLS;
     if (transport->result == CURLE_COULDNT_RESOLVE_HOST ||
         transport->result == CURLE_COULDNT_RESOLVE_PROXY)
         return OTELI_STEP_NAME;
-    if (facts->connect_status >= 300 || is_proxy_result(transport->result))
+    if (facts->connect_status >= 300)
         return OTELI_STEP_PROXY;
     if (facts->began != 0)
         return transport->options.gets || (size_t)facts->sent >= transport->length
@@ -269,6 +254,11 @@ void oteli_transport_fill(struct oteli_transport *transport,
 {
     const struct oteli_transport_fields *fields = &transport->fields;
     const struct facts facts = learn(transport);
+    struct oteli_error_text text;
+    /* curl names the host of the URL, which has no part in it. */
+    if (transport->options.unix_socket != NULL && transport->result == CURLE_COULDNT_CONNECT)
+        snprintf(transport->problem, sizeof transport->problem, "no connection to %s: %s",
+                 transport->options.unix_socket, oteli_error_text((int)facts.os_error, &text));
     const bool has_status = is_answered(transport, facts.status);
     const bool was_read = !transport->is_wrong_version && !is_refused_certificate(transport);
     const size_t kept =

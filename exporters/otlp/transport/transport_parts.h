@@ -143,9 +143,6 @@ void oteli_transport_forget(struct oteli_transport *transport);
 /* Have curl hand over what comes. */
 bool oteli_transport_listen(struct oteli_transport *transport, CURL *easy);
 
-/* The transfer has ended: put into better words what curl says of it, where it cannot know. */
-void oteli_transport_reword(struct oteli_transport *transport);
-
 void oteli_transport_fill(struct oteli_transport *transport,
                           struct oteli_transport_response *answer);
 
@@ -159,9 +156,6 @@ bool oteli_transport_set_tls(const struct oteli_transport *transport, CURL *easy
 /* Read files that have changed, and use them. False: there is nothing to use, and the problem says
  * so; or no memory. */
 bool oteli_transport_look_at_files(struct oteli_transport *transport);
-
-/* What went wrong has to do with TLS. */
-bool oteli_transport_is_tls_result(CURLcode result);
 
 /* Around calls into curl: TLS libraries write to sockets without MSG_NOSIGNAL. Without TLS nothing
  * is done. */
