@@ -249,14 +249,9 @@ bool oteli_otlp_headers_parse(const char *variable, const char *text, otel_otlp_
     }
     if (!has_memory)
         oteli_headers_fini(&found);
-    else if (left_out == 1)
-        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s: entry %zu is not name=value; it is left out", variable,
-                         first);
     else if (left_out != 0)
-        OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
-                         "%s: %zu entries are not name=value, the first is entry %zu; they are "
-                         "left out",
-                         variable, left_out, first);
+        OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s: entry %zu is not name=value; %zu entr%s left out",
+                         variable, first, left_out, left_out == 1 ? "y is" : "ies are");
     *headers = found.list;
     *count = found.count;
     return has_memory;

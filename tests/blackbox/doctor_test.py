@@ -128,8 +128,8 @@ ROWS = [
         **{ENDPOINT: "http://localhost:{unused}"}),
     row("settings.typo", "Spans arrive, but no program reads the variable OTEL_SERVICE_NAMES, which is probably meant "
         "to be OTEL_SERVICE_NAME: rename it.", taker, OTEL_SERVICE_NAMES="shop"),
-    row("settings.header", "A header is not sent: OTEL_EXPORTER_OTLP_HEADERS: entry 2 is not name=value; it is "
-        "left out.", web(says(401, b"who are you")), OTEL_EXPORTER_OTLP_HEADERS="team=a,Bearer SECRET"),
+    row("settings.header", "A header is not sent: OTEL_EXPORTER_OTLP_HEADERS: entry 2 is not name=value; 1 "
+        "entry is left out.", web(says(401, b"who are you")), OTEL_EXPORTER_OTLP_HEADERS="team=a,Bearer SECRET"),
     row("settings.value", 'Spans arrive, but otel-c warns of a setting: OTEL_BSP_SCHEDULE_DELAY="5s" is not a whole '
         "number of milliseconds from 0 to 2147483647; using 5000.", taker, OTEL_BSP_SCHEDULE_DELAY="5s"),
     row("settings.value", 'Spans arrive, but otel-c warns of a setting: OTEL_C_SPOOL_DIR="/no/spool" cannot be used '
