@@ -255,27 +255,17 @@ static void bar_halves(const struct drawing *drawing, uint64_t start_ns, uint64_
                        uint64_t *first, uint64_t *behind)
 {
     const uint64_t halves = 2 * drawing->bar_columns;
-    uint64_t total = drawing->end_ns - drawing->start_ns;
-    uint64_t from = start_ns - drawing->start_ns;
-    uint64_t to = end_ns - drawing->start_ns;
-    while (total >> 52 != 0) {
-        total >>= 1;
-        from >>= 1;
-        to >>= 1;
-    }
-    if (total == 0) {
-        *first = 0;
-        *behind = halves;
+    const double total = (double)(drawing->end_ns - drawing->start_ns);
+    *first = 0;
+    *behind = halves;
+    if (total == 0)
         return;
-    }
-    *first = from * halves / total;
-    *behind = (to * halves + total - 1) / total;
-    if (*first >= halves)
-        *first = halves - 1;
+    const double from = (double)(start_ns - drawing->start_ns) * (double)halves / total;
+    const double to = (double)(end_ns - drawing->start_ns) * (double)halves / total;
+    *first = from < (double)halves ? (uint64_t)from : halves - 1;
+    *behind = (uint64_t)to + (to > (double)(uint64_t)to);
     if (*behind <= *first)
         *behind = *first + 1;
-    if (*behind > halves)
-        *behind = halves;
 }
 
 /* The columns of the bar at which something happened in the span. */
