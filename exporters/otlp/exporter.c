@@ -87,33 +87,6 @@ static void free_exporter(void *state)
     dismantle(exporter);
 }
 
-/* Of what is constant in `like`, with slots that have no transport yet. NULL: no memory. */
-static struct otlp_exporter *new_exporter(const struct otlp_exporter *like)
-{
-    const struct oteli_batch_export *constant = &like->batch_export;
-    struct otlp_exporter *made = calloc(1, sizeof *made);
-    if (made == NULL)
-        return NULL;
-    struct oteli_batch_export *batch_export = &made->batch_export;
-    made->receiver = like->receiver;
-    made->compression = like->compression;
-    made->name = strdup(like->receiver.name);
-    made->receiver.name = made->name;
-    batch_export->receiver = &made->receiver;
-    batch_export->timeout_ns = constant->timeout_ns;
-    batch_export->max_request_bytes = constant->max_request_bytes;
-    batch_export->slot_count = constant->slot_count;
-    batch_export->slots = calloc(constant->slot_count, sizeof *batch_export->slots);
-    bool is_whole = made->name != NULL && batch_export->slots != NULL;
-    for (size_t i = 0; is_whole && i < constant->slot_count; i++)
-        is_whole = oteli_request_init(&batch_export->slots[i].request, like->receiver.protocol,
-                                      like->compression, constant->max_request_bytes);
-    if (is_whole)
-        return made;
-    dismantle(made);
-    return NULL;
-}
-
 static otel_status renew(const void *state, otel_exporter *renewed);
 
 static void hand_out(struct otlp_exporter *made, otel_exporter *exporter)
@@ -131,8 +104,8 @@ static void hand_out(struct otlp_exporter *made, otel_exporter *exporter)
                               .finish = has_spool ? finish : NULL);
 }
 
-static struct oteli_spool_sender *new_spooling(const struct otlp_exporter *made,
-                                               const struct oteli_options *options)
+static struct oteli_spool_sender *new_spool_sender(const struct otlp_exporter *made,
+                                                   const struct oteli_options *options)
 {
     const struct oteli_spool_sender_options chosen = {
         .directory = options->given.spool_directory,
@@ -146,35 +119,44 @@ static struct oteli_spool_sender *new_spooling(const struct otlp_exporter *made,
     return oteli_spool_sender_new(&chosen, &made->receiver, oteli_options_transport(options));
 }
 
-/* Give slots and spool their transports: by the options, or like those of a parent's exporter. */
-static bool connect_parts(struct otlp_exporter *made, const struct oteli_options *options,
-                          const struct oteli_batch_export *parents)
-{
-    struct oteli_batch_export *batch_export = &made->batch_export;
-    for (size_t i = 0; i < batch_export->slot_count; i++) {
-        struct oteli_transport *transport =
-            parents != NULL ? oteli_transport_renew(parents->slots[i].request_call.transport)
-                            : oteli_options_transport(options);
-        if (!oteli_request_call_init(&batch_export->slots[i].request_call, &made->receiver,
-                                     transport))
-            return false;
-    }
-    if (parents != NULL ? parents->spool_sender == NULL : options->given.spool_directory == NULL)
-        return true;
-    batch_export->spool_sender =
-        parents != NULL ? oteli_spool_sender_renew(parents->spool_sender, &made->receiver)
-                        : new_spooling(made, options);
-    return batch_export->spool_sender != NULL;
-}
-
-/* By the options, or in a forked child like its parent's. */
+/* Of what is constant in `like`: by the options, or (NULL) in a forked child like its parent's. */
 static otel_status make(const struct otlp_exporter *like, const struct oteli_options *options,
-                        const struct oteli_batch_export *parents, otel_exporter *exporter)
+                        otel_exporter *exporter)
 {
-    struct otlp_exporter *made = new_exporter(like);
+    const struct oteli_batch_export *model = &like->batch_export;
+    struct otlp_exporter *made = calloc(1, sizeof *made);
     if (made == NULL)
         return OTEL_ERROR_NO_MEMORY;
-    if (!connect_parts(made, options, parents)) {
+    struct oteli_batch_export *batch_export = &made->batch_export;
+    made->receiver = like->receiver;
+    made->name = strdup(like->receiver.name);
+    made->receiver.name = made->name;
+    made->compression = like->compression;
+    batch_export->receiver = &made->receiver;
+    batch_export->timeout_ns = model->timeout_ns;
+    batch_export->max_request_bytes = model->max_request_bytes;
+    batch_export->slot_count = model->slot_count;
+    batch_export->slots = calloc(model->slot_count, sizeof *batch_export->slots);
+    bool is_whole = made->name != NULL && batch_export->slots != NULL;
+    for (size_t i = 0; is_whole && i < model->slot_count; i++) {
+        struct oteli_request_slot *slot = &batch_export->slots[i];
+        is_whole =
+            oteli_request_call_init(
+                &slot->request_call, &made->receiver,
+                options != NULL ? oteli_options_transport(options)
+                                : oteli_transport_renew(model->slots[i].request_call.transport)) &&
+            oteli_request_init(&slot->request, made->receiver.protocol, made->compression,
+                               model->max_request_bytes);
+    }
+    const bool has_spool =
+        options != NULL ? options->given.spool_directory != NULL : model->spool_sender != NULL;
+    if (is_whole && has_spool) {
+        batch_export->spool_sender =
+            options != NULL ? new_spool_sender(made, options)
+                            : oteli_spool_sender_renew(model->spool_sender, &made->receiver);
+        is_whole = batch_export->spool_sender != NULL;
+    }
+    if (!is_whole) {
         dismantle(made);
         return OTEL_ERROR_NO_MEMORY;
     }
@@ -185,8 +167,7 @@ static otel_status make(const struct otlp_exporter *like, const struct oteli_opt
 
 static otel_status renew(const void *state, otel_exporter *renewed)
 {
-    const struct otlp_exporter *parents = state;
-    return make(parents, NULL, &parents->batch_export, renewed);
+    return make(state, NULL, renewed);
 }
 
 otel_status otel_otlp_exporter_new(const otel_otlp_options *given, otel_exporter *exporter)
@@ -208,7 +189,7 @@ otel_status otel_otlp_exporter_new(const otel_otlp_options *given, otel_exporter
                          .slot_count = chosen->concurrency},
         .compression = chosen->compression,
         .free_add_headers_state = chosen->free_add_headers_state};
-    status = make(&like, &options, NULL, exporter);
+    status = make(&like, &options, exporter);
     if (status == OTEL_OK)
         exporter->destination_is_default = options.endpoint_is_default;
     oteli_options_fini(&options);
