@@ -111,13 +111,15 @@ static void read_operation(struct oteli_json *json, struct oteli_strategy *strat
     }
     strategy->operations = longer;
     struct oteli_operation *operation = &longer[strategy->operation_count++];
-    *operation = (struct oteli_operation){.name = NULL};
+    *operation = (struct oteli_operation){.probability = 0};
     double probability = 0;
     bool has_probability = false;
     otel_slice key;
     for (bool first = oteli_json_object(json); oteli_json_member(json, &first, &key);) {
-        if (oteli_json_is(key, "operation") && operation->name == NULL) {
-            (void)oteli_json_text(json, &operation->name);
+        if (oteli_json_is(key, "operation") && operation->name.data == NULL) {
+            char *name;
+            (void)oteli_json_text(json, &name);
+            operation->name = oteli_slice_of(name);
         } else if (oteli_json_is(key, "probabilisticSampling")) {
             read_probabilistic(json, &probability);
             has_probability = true;
@@ -126,7 +128,7 @@ static void read_operation(struct oteli_json *json, struct oteli_strategy *strat
         }
     }
     set_probability(operation, probability);
-    if (operation->name == NULL || !has_probability)
+    if (operation->name.data == NULL || !has_probability)
         oteli_json_refuse(json);
 }
 
@@ -136,11 +138,14 @@ static void read_operations(struct oteli_json *json, struct oteli_strategy *stra
         read_operation(json, strategy);
 }
 
-static int compare_names(const void *a, const void *b)
+/* Of two operations, by their names. */
+static int compare(const void *a, const void *b)
 {
-    const struct oteli_operation *one = a;
-    const struct oteli_operation *other = b;
-    return strcmp(one->name, other->name);
+    const otel_slice one = ((const struct oteli_operation *)a)->name;
+    const otel_slice other = ((const struct oteli_operation *)b)->name;
+    const size_t common = one.length < other.length ? one.length : other.length;
+    const int order = common != 0 ? memcmp(one.data, other.data, common) : 0;
+    return order != 0 ? order : (one.length > other.length) - (one.length < other.length);
 }
 
 static void read_operation_sampling(struct oteli_json *json, struct oteli_strategy *strategy)
@@ -165,7 +170,7 @@ static void read_operation_sampling(struct oteli_json *json, struct oteli_strate
         set_rate(&strategy->operations[i].lower_bound, lower_bound);
     if (!json->failed && strategy->operation_count != 0)
         qsort(strategy->operations, strategy->operation_count, sizeof *strategy->operations,
-              compare_names);
+              compare);
 }
 
 /* What the members of an answer say, apart from operations. */
@@ -249,34 +254,9 @@ void oteli_strategy_free(struct oteli_strategy *strategy)
     if (strategy == NULL)
         return;
     for (size_t i = 0; i < strategy->operation_count; i++)
-        free(strategy->operations[i].name);
+        free((char *)(uintptr_t)strategy->operations[i].name.data);
     free(strategy->operations);
     free(strategy);
-}
-
-static int compare_to_name(otel_slice name, const char *other)
-{
-    const size_t length = strlen(other);
-    const size_t common = name.length < length ? name.length : length;
-    const int order = common != 0 ? memcmp(name.data, other, common) : 0;
-    return order != 0 ? order : (name.length > length) - (name.length < length);
-}
-
-static struct oteli_operation *find(struct oteli_strategy *strategy, otel_slice name)
-{
-    size_t low = 0;
-    size_t high = strategy->operation_count;
-    while (low < high) {
-        const size_t middle = low + (high - low) / 2;
-        const int order = compare_to_name(name, strategy->operations[middle].name);
-        if (order == 0)
-            return &strategy->operations[middle];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return &strategy->others;
 }
 
 bool oteli_strategy_samples(struct oteli_strategy *strategy, otel_slice name,
@@ -286,7 +266,13 @@ bool oteli_strategy_samples(struct oteli_strategy *strategy, otel_slice name,
         return oteli_ratio_samples(&strategy->others.ratio, trace_id);
     if (strategy->kind == OTELI_STRATEGY_RATE)
         return oteli_rate_take(&strategy->rate, now_ns);
-    struct oteli_operation *operation = find(strategy, name);
+    const struct oteli_operation wanted = {.name = name};
+    struct oteli_operation *operation =
+        strategy->operation_count != 0 ? bsearch(&wanted, strategy->operations,
+                                                 strategy->operation_count, sizeof wanted, compare)
+                                       : NULL;
+    if (operation == NULL)
+        operation = &strategy->others;
     const bool by_chance = oteli_ratio_samples(&operation->ratio, trace_id);
     const bool by_bound = oteli_rate_take(&operation->lower_bound, now_ns);
     return by_chance || by_bound;

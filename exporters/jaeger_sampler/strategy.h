@@ -29,7 +29,7 @@ struct oteli_rate {
 };
 
 struct oteli_operation {
-    char *name;
+    otel_slice name; /* owned */
     double probability;
     struct oteli_ratio ratio;
     struct oteli_rate lower_bound;

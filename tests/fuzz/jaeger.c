@@ -18,10 +18,8 @@ static void parse_answer(const char *text, size_t size)
     if (!is_json || !(strategy->others.probability >= 0 && strategy->others.probability <= 1))
         abort();
     const uint8_t trace_id[16] = {1, 2, 3};
-    for (size_t i = 0; i < strategy->operation_count; i++) {
-        const char *name = strategy->operations[i].name;
-        (void)oteli_strategy_samples(strategy, (otel_slice){name, strlen(name)}, trace_id, i);
-    }
+    for (size_t i = 0; i < strategy->operation_count; i++)
+        (void)oteli_strategy_samples(strategy, strategy->operations[i].name, trace_id, i);
     (void)oteli_strategy_samples(strategy, (otel_slice){text, size}, trace_id, UINT64_MAX);
     oteli_strategy_free(strategy);
 }
