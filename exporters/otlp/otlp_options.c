@@ -27,13 +27,6 @@ static bool is_tls_version(otel_tls_version version)
     return version == OTEL_TLS_DEFAULT || version == OTEL_TLS_1_2 || version == OTEL_TLS_1_3;
 }
 
-static bool are_numbers_valid(const otel_otlp_options *given)
-{
-    return given->timeout_ms >= OTEL_ZERO && given->spool_max_age_ms >= OTEL_ZERO &&
-           given->concurrency <= CONCURRENCY_MAX && (unsigned)given->protocol <= OTEL_OTLP_GRPC &&
-           (unsigned)given->compression <= OTEL_OTLP_COMPRESSION_ZSTD;
-}
-
 static bool is_tls_valid(const otel_otlp_options *given)
 {
     return is_tls_version(given->tls_min) && is_tls_version(given->tls_max) &&
@@ -59,7 +52,7 @@ static void forget_empty(const char **text)
         *text = NULL;
 }
 
-static void take(otel_otlp_options *given, const otel_otlp_options *options)
+bool oteli_options_take(otel_otlp_options *given, const otel_otlp_options *options)
 {
     *given = (otel_otlp_options){.size = 0};
     if (options != NULL)
@@ -70,10 +63,10 @@ static void take(otel_otlp_options *given, const otel_otlp_options *options)
     forget_empty(&given->key_file);
     forget_empty(&given->tls_ciphers);
     forget_empty(&given->spool_directory);
-}
-
-static void fill_in(otel_otlp_options *given)
-{
+    if (given->timeout_ms < OTEL_ZERO || given->spool_max_age_ms < OTEL_ZERO ||
+        given->concurrency > CONCURRENCY_MAX || (unsigned)given->protocol > OTEL_OTLP_GRPC ||
+        (unsigned)given->compression > OTEL_OTLP_COMPRESSION_ZSTD)
+        return false;
     if (given->timeout_ms == 0)
         given->timeout_ms = DEFAULT_TIMEOUT_MS;
     if (given->max_request_bytes == 0)
@@ -88,6 +81,7 @@ static void fill_in(otel_otlp_options *given)
         given->spool_max_bytes = DEFAULT_SPOOL_BYTES;
     if (given->spool_max_age_ms == 0)
         given->spool_max_age_ms = DEFAULT_SPOOL_AGE_MS;
+    return true;
 }
 
 static bool is_supported(const struct oteli_options *options)
@@ -134,11 +128,9 @@ otel_status oteli_options_init(struct oteli_options *options, enum oteli_otlp_si
                                const otel_otlp_options *given)
 {
     *options = (struct oteli_options){.headers = NULL};
-    take(&options->given, given);
-    if (!are_numbers_valid(&options->given) || !is_tls_valid(&options->given) ||
+    if (!oteli_options_take(&options->given, given) || !is_tls_valid(&options->given) ||
         !are_headers_valid(&options->given))
         return OTEL_ERROR_INVALID_ARGUMENT;
-    fill_in(&options->given);
     options->endpoint_is_default = options->given.endpoint == NULL;
     if (options->endpoint_is_default)
         options->given.endpoint = oteli_otlp_default_endpoint(signal, options->given.protocol);
@@ -183,13 +175,10 @@ struct oteli_transport *oteli_options_transport(const struct oteli_options *opti
                 .ciphers = given->tls_ciphers},
         .observer = options->observer,
     };
-    if (chosen.unix_socket != NULL) {
-        chosen.proxy = "";
-        chosen.no_proxy = "";
-    } else if (given->proxy != NULL) {
+    if (chosen.unix_socket == NULL && given->proxy != NULL) {
         chosen.proxy = given->proxy;
-        chosen.no_proxy = given->no_proxy != NULL ? given->no_proxy : "";
-    } else {
+        chosen.no_proxy = given->no_proxy;
+    } else if (chosen.unix_socket == NULL) {
         oteli_otlp_proxy(chosen.url, &chosen.proxy, &chosen.no_proxy);
     }
     return oteli_transport_new(&chosen);

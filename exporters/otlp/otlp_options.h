@@ -20,6 +20,10 @@ struct oteli_options {
     const struct oteli_observer *observer; /* of the transports that are made; NULL: none */
 };
 
+/* Copy options, which may be NULL, and put in the defaults. false: a number or an enumeration is
+ * out of range. */
+bool oteli_options_take(otel_otlp_options *given, const otel_otlp_options *options);
+
 /* `given` may be NULL, and is borrowed until oteli_options_fini. The errors are those of
  * otel_otlp_exporter_new; after one there is nothing to free. */
 otel_status oteli_options_init(struct oteli_options *options, enum oteli_otlp_signal signal,

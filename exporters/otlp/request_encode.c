@@ -4,6 +4,7 @@
 #include "exporters/otlp/call/retry.h"
 #include "exporters/otlp/encode/compress.h"
 #include "exporters/otlp/encode/request.h"
+#include "exporters/otlp/otlp_options.h"
 #include "exporters/otlp/protocol/protocol.h"
 
 #include <otel/otlp_encode.h>
@@ -11,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-enum { DEFAULT_MAX_REQUEST_BYTES = 64 * 1024 * 1024 };
 
 struct otel_otlp_encoder {
     struct oteli_request request;
@@ -22,20 +21,12 @@ struct otel_otlp_encoder {
 
 otel_status otel_otlp_encoder_new(const otel_otlp_options *options, otel_otlp_encoder **encoder)
 {
-    otel_otlp_options chosen = {0};
+    otel_otlp_options chosen;
     *encoder = NULL;
-    if (options != NULL)
-        memcpy(&chosen, options, options->size < sizeof chosen ? options->size : sizeof chosen);
-    if ((unsigned)chosen.protocol > OTEL_OTLP_GRPC ||
-        (unsigned)chosen.compression > OTEL_OTLP_COMPRESSION_ZSTD)
+    if (!oteli_options_take(&chosen, options))
         return OTEL_ERROR_INVALID_ARGUMENT;
     if (!oteli_compression_is_known(chosen.compression))
         return OTEL_ERROR_UNSUPPORTED;
-    if (chosen.max_request_bytes == 0)
-        chosen.max_request_bytes = DEFAULT_MAX_REQUEST_BYTES;
-    if (chosen.max_request_bytes > INT32_MAX) /* what protobuf can hold */
-        chosen.max_request_bytes = INT32_MAX;
-
     struct otel_otlp_encoder *made = calloc(1, sizeof *made);
     if (made == NULL || !oteli_request_init(&made->request, chosen.protocol, chosen.compression,
                                             chosen.max_request_bytes)) {
