@@ -48,40 +48,20 @@ static bool put(const struct console *console, const struct oteli_text *text)
     return is_written;
 }
 
-/* A pass over the traces that wait. */
-struct draw_pass {
-    const struct console *console;
-    bool all;    /* also those whose root has not come */
-    size_t lost; /* spans that could not be drawn */
-};
-
 static bool draw(void *state, const struct oteli_waiting_trace *trace)
 {
-    struct draw_pass *pass = state;
-    const struct console *console = pass->console;
-    if (!trace->has_root && !pass->all)
-        return false;
+    const struct console *console = state;
     struct oteli_text text = {0};
     const struct oteli_render_options options = {
         .width = oteli_render_width(console->is_terminal ? console->descriptor : -1),
         .colour = console->colour};
-    if (!oteli_render_trace(&text, trace, &options) || !put(console, &text)) {
+    const bool is_drawn = oteli_render_trace(&text, trace, &options) && put(console, &text);
+    if (!is_drawn)
         OTELI_LOG_LOST(OTEL_LOG_ERROR, trace->count,
                        "console exporter: %zu span%s could not be written", trace->count,
                        oteli_plural(trace->count));
-        pass->lost += trace->count;
-    }
     oteli_text_fini(&text);
-    return true;
-}
-
-/* Gives how many spans could not be drawn. */
-static size_t draw_traces(void *state, bool all)
-{
-    struct console *console = state;
-    struct draw_pass pass = {.console = console, .all = all};
-    oteli_trace_buffer_visit(&console->waiting, draw, &pass);
-    return pass.lost;
+    return is_drawn;
 }
 
 /* ---- what the SDK calls --------------------------------------------------------------- */
@@ -89,13 +69,16 @@ static size_t draw_traces(void *state, bool all)
 static otel_export_result export_batch(void *state, otel_export *call)
 {
     struct console *console = state;
-    return oteli_trace_buffer_export(&console->waiting, call, draw_traces, console);
+    return oteli_trace_buffer_export(&console->waiting, call, draw, console);
 }
 
 static otel_status flush(void *state, int64_t timeout_ms)
 {
+    struct console *console = state;
     (void)timeout_ms;
-    return draw_traces(state, true) == 0 ? OTEL_OK : OTEL_ERROR_EXPORT_FAILED;
+    return oteli_trace_buffer_write(&console->waiting, true, draw, console) == 0
+               ? OTEL_OK
+               : OTEL_ERROR_EXPORT_FAILED;
 }
 
 static void console_free(void *state)

@@ -132,8 +132,9 @@ static void write_span(struct perfetto *perfetto, const otel_span_view *span, ui
     oteli_trace_instants(&perfetto->events, span, track);
 }
 
-static bool write_trace(struct perfetto *perfetto, const struct oteli_waiting_trace *trace)
+static bool write_trace(void *state, const struct oteli_waiting_trace *trace)
 {
+    struct perfetto *perfetto = state;
     struct oteli_tree tree;
     if (!oteli_tree_init(&tree, trace))
         return false;
@@ -158,36 +159,7 @@ static bool write_trace(struct perfetto *perfetto, const struct oteli_waiting_tr
     }
     free(places);
     oteli_tree_fini(&tree);
-    return is_placed;
-}
-
-/* ---- which traces --------------------------------------------------------------------- */
-
-/* A pass over the traces that wait. */
-struct pass {
-    struct perfetto *perfetto;
-    bool all; /* also those whose root has not come */
-    size_t written, lost;
-};
-
-static bool take_trace(void *state, const struct oteli_waiting_trace *trace)
-{
-    struct pass *pass = state;
-    if (!trace->has_root && !pass->all)
-        return false;
-    *(write_trace(pass->perfetto, trace) ? &pass->written : &pass->lost) += trace->count;
-    return true;
-}
-
-/* Write the traces whose root is here, or all. Gives how many spans were lost. */
-static size_t write_traces(void *state, bool all)
-{
-    struct perfetto *perfetto = state;
-    struct pass pass = {.perfetto = perfetto, .all = all};
-    if (perfetto->waiting.count == 0)
-        return 0;
-    oteli_trace_buffer_visit(&perfetto->waiting, take_trace, &pass);
-    return write_events(perfetto) ? pass.lost : pass.lost + pass.written;
+    return is_placed && write_events(perfetto);
 }
 
 /* ---- what the SDK calls --------------------------------------------------------------- */
@@ -213,19 +185,22 @@ static otel_export_result export_batch(void *state, otel_export *call)
     struct perfetto *perfetto = state;
     if (!perfetto->said.process)
         name_process(perfetto, otel_batch_resource(call->batch));
-    return oteli_trace_buffer_export(&perfetto->waiting, call, write_traces, perfetto);
+    return oteli_trace_buffer_export(&perfetto->waiting, call, write_trace, perfetto);
 }
 
 static otel_status flush(void *state, int64_t timeout_ms)
 {
+    struct perfetto *perfetto = state;
     (void)timeout_ms;
-    return write_traces(state, true) == 0 ? OTEL_OK : OTEL_ERROR_EXPORT_FAILED;
+    return oteli_trace_buffer_write(&perfetto->waiting, true, write_trace, perfetto) == 0
+               ? OTEL_OK
+               : OTEL_ERROR_EXPORT_FAILED;
 }
 
 static void perfetto_free(void *state)
 {
     struct perfetto *perfetto = state;
-    (void)write_traces(perfetto, true);
+    (void)oteli_trace_buffer_write(&perfetto->waiting, true, write_trace, perfetto);
     oteli_trace_buffer_fini(&perfetto->waiting);
     oteli_lanes_fini(&perfetto->lanes);
     oteli_text_fini(&perfetto->events.text);

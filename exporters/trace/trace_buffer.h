@@ -42,11 +42,18 @@ void oteli_trace_buffer_visit(struct oteli_trace_buffer *buffer,
                               bool (*take)(void *state, const struct oteli_waiting_trace *trace),
                               void *state);
 
-/* Keep the spans of an export call. Then, if one of them is the root of a trace in this process, or
- * more than 10,000 spans or 16 MiB wait, have `write` take what waits: the traces whose root has
- * come, or all. It gives how many spans it has lost. */
+/* Write the traces whose root has come, or all, in the order in which they ended, and forget them.
+ * `write` says false of a trace that is lost. Gives how many spans that were. */
+size_t oteli_trace_buffer_write(struct oteli_trace_buffer *buffer, bool all,
+                                bool (*write)(void *state, const struct oteli_waiting_trace *trace),
+                                void *state);
+
+/* Keep the spans of an export call. Then, if one of them is the root of a trace in this process,
+ * write the traces whose root has come; and all, if more than 10,000 spans or 16 MiB wait. */
 otel_export_result oteli_trace_buffer_export(struct oteli_trace_buffer *buffer, otel_export *call,
-                                             size_t (*write)(void *state, bool all), void *state);
+                                             bool (*write)(void *state,
+                                                           const struct oteli_waiting_trace *trace),
+                                             void *state);
 
 /* What a kind is called: "server". */
 const char *oteli_span_kind_name(otel_span_kind kind);
