@@ -133,9 +133,9 @@ static void add_span(struct oteli_label *label, struct text *text, const otel_sp
     const otel_span_context context = otel_span_get_context(*span);
     oteli_span_peek(span, &peek);
     if (!peek.is_collected) {
-        memcpy(label->trace_id, context.trace_id, sizeof label->trace_id);
-        memcpy(label->span_id, context.span_id, sizeof label->span_id);
-        memcpy(label->root_id, &peek.root_id, sizeof label->root_id);
+        memcpy(label->span.trace_id, context.trace_id, sizeof label->span.trace_id);
+        memcpy(label->span.span_id, context.span_id, sizeof label->span.span_id);
+        memcpy(label->span.root_id, &peek.root_id, sizeof label->span.root_id);
     }
     if (peek.length != 0) {
         const size_t length = fitting(route, peek.length, sizeof route - 1);
@@ -305,7 +305,8 @@ bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct o
                                           offsetof(struct oteli_label, start_ns)) > time_ns)
             number--;
         const struct entry *entry = &history->entries[number % OTELI_LABEL_HISTORY];
-        if (number > oldest && word_of(entry, offsetof(struct oteli_label, span_id)) == wanted &&
+        if (number > oldest &&
+            word_of(entry, offsetof(struct oteli_label, span.span_id)) == wanted &&
             read_entry(entry, number, label))
             return true;
     }

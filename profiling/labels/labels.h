@@ -14,12 +14,17 @@
 
 enum { OTELI_LABEL_HISTORY = 8 };
 
+/* A span, by its ids. */
+struct oteli_span_ids {
+    uint8_t trace_id[16];
+    uint8_t span_id[8]; /* zero: no span */
+    uint8_t root_id[8]; /* the local root's; zero: not known */
+};
+
 /* A label as it was acquired. It is copied in words. */
 struct oteli_label {
     uint64_t start_ns; /* CLOCK_MONOTONIC */
-    uint8_t trace_id[16];
-    uint8_t span_id[8];   /* zero: no span */
-    uint8_t root_id[8];   /* the local root's; zero: none */
+    struct oteli_span_ids span;
     uint8_t around_id[8]; /* the span that was current where it was made; zero: none */
     uint64_t text_length;
     char text[OTEL_PROFILE_LABEL_BYTES]; /* key NUL value NUL, and so on; as the program said it */

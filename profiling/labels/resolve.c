@@ -141,11 +141,9 @@ static const struct oteli_label *take_span_of_labels(struct oteli_resolved *reso
 {
     for (size_t i = 0; i < resolved->label_count; i++) {
         const struct oteli_label *label = &resolved->labels[i];
-        if (oteli_is_no_id(label->span_id))
+        if (oteli_is_no_id(label->span.span_id))
             continue;
-        memcpy(resolved->trace_id, label->trace_id, sizeof resolved->trace_id);
-        memcpy(resolved->span_id, label->span_id, sizeof resolved->span_id);
-        memcpy(resolved->root_id, label->root_id, sizeof resolved->root_id);
+        resolved->span = label->span;
         resolved->has_span = true;
         return label;
     }
@@ -157,8 +155,8 @@ static const struct oteli_label *take_span_of_labels(struct oteli_resolved *reso
 static bool is_around(const struct oteli_label *label, const otel_thread_context_record *context)
 {
     return memcmp(context->span_id, label->around_id, sizeof label->around_id) == 0 ||
-           (memcmp(context->trace_id, label->trace_id, sizeof label->trace_id) == 0 &&
-            memcmp(context->span_id, label->root_id, sizeof label->root_id) == 0);
+           (memcmp(context->trace_id, label->span.trace_id, sizeof label->span.trace_id) == 0 &&
+            memcmp(context->span_id, label->span.root_id, sizeof label->span.root_id) == 0);
 }
 
 /* `label`: the one that has given the span up to now, or NULL. True: the thread publishes one. */
@@ -169,10 +167,11 @@ static bool take_span_of_thread(struct oteli_resolved *resolved, const struct ot
         return false;
     if (label != NULL && is_around(label, context))
         return true;
-    if (label == NULL || memcmp(context->trace_id, label->trace_id, sizeof label->trace_id) != 0)
-        memset(resolved->root_id, 0, sizeof resolved->root_id);
-    memcpy(resolved->trace_id, context->trace_id, sizeof resolved->trace_id);
-    memcpy(resolved->span_id, context->span_id, sizeof resolved->span_id);
+    if (label == NULL ||
+        memcmp(context->trace_id, label->span.trace_id, sizeof label->span.trace_id) != 0)
+        memset(resolved->span.root_id, 0, sizeof resolved->span.root_id);
+    memcpy(resolved->span.trace_id, context->trace_id, sizeof resolved->span.trace_id);
+    memcpy(resolved->span.span_id, context->span_id, sizeof resolved->span.span_id);
     resolved->has_span = true;
     return true;
 }
@@ -181,10 +180,10 @@ static bool take_span_of_thread(struct oteli_resolved *resolved, const struct ot
 static void add_label_of_span(struct oteli_resolved *resolved)
 {
     struct oteli_label *label = &resolved->labels[0];
-    if (!oteli_labels_find_span(resolved->span_id, resolved->sample->time_ns, label))
+    if (!oteli_labels_find_span(resolved->span.span_id, resolved->sample->time_ns, label))
         return;
     resolved->label_count = 1;
-    memcpy(resolved->root_id, label->root_id, sizeof resolved->root_id);
+    memcpy(resolved->span.root_id, label->span.root_id, sizeof resolved->span.root_id);
 }
 
 void oteli_resolve(const struct oteli_sample *sample, struct oteli_resolved *resolved)
@@ -194,7 +193,7 @@ void oteli_resolve(const struct oteli_sample *sample, struct oteli_resolved *res
     resolved->depth = 0;
     resolved->has_span = false;
     resolved->label_count = 0;
-    memset(resolved->root_id, 0, sizeof resolved->root_id);
+    memset(resolved->span.root_id, 0, sizeof resolved->span.root_id);
     size_t count = copy_frames(sample, resolved, trampolines);
     add_missing_caller(sample, resolved);
     resolved->found = OTELI_FOUND_BY_CHAIN;

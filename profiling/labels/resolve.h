@@ -25,9 +25,7 @@ struct oteli_resolved {
     size_t depth; /* frames without what trampolines add, each trampoline unified */
     uint64_t frames[OTELI_FRAMES_MAX];
     bool has_span; /* the innermost */
-    uint8_t trace_id[16];
-    uint8_t span_id[8];
-    uint8_t root_id[8]; /* zero: not known */
+    struct oteli_span_ids span;
     size_t label_count; /* innermost first; of equal keys the first one counts */
     struct oteli_label labels[OTELI_LABELS_NESTED];
 };

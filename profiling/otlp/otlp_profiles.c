@@ -208,7 +208,7 @@ static uint32_t add_stack(struct encoder *encoder, uint32_t stack)
     return *known - 1;
 }
 
-static uint32_t add_link(struct encoder *encoder, const struct oteli_profile_link *link)
+static uint32_t add_link(struct encoder *encoder, const struct oteli_span_ids *link)
 {
     oteli_protobuf_bytes(&encoder->row, LINK_TRACE, link->trace_id, sizeof link->trace_id);
     oteli_protobuf_bytes(&encoder->row, LINK_SPAN, link->span_id, sizeof link->span_id);

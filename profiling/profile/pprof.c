@@ -140,7 +140,7 @@ static void put_label(struct encoder *encoder, const char *key, uint32_t field, 
     oteli_protobuf_end(&encoder->file, begun);
 }
 
-static void put_link(struct encoder *encoder, const struct oteli_profile_link *link)
+static void put_link(struct encoder *encoder, const struct oteli_span_ids *link)
 {
     const struct names *names = encoder->names;
     const bool has_root = !oteli_is_no_id(link->root_id);

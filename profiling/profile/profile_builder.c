@@ -41,7 +41,7 @@ enum {
 
 enum {
     LOCATION_KEY = offsetof(struct oteli_profile_location, name),
-    LINK_KEY = offsetof(struct oteli_profile_link, root_id),
+    LINK_KEY = offsetof(struct oteli_span_ids, root_id),
     THREAD_KEY = offsetof(struct oteli_profile_thread, name),
     SAMPLE_KEY = offsetof(struct oteli_profile_sample, count)
 };
@@ -80,7 +80,7 @@ static void clear(struct interval *interval)
 /* Tables for what comes, with the empty rows that index 0 means. */
 static bool open_interval(struct interval *interval)
 {
-    static const struct oteli_profile_link no_link;
+    static const struct oteli_span_ids no_link;
     static const struct oteli_profile_mapping no_mapping;
     otel_profile *profile = &interval->profile;
     uint32_t index;
@@ -107,7 +107,7 @@ static void init_tables(otel_profile *profile)
                         sizeof(struct oteli_profile_location) - LOCATION_KEY, seed);
     oteli_interner_init(&profile->stacks, STACKS_MAX, STACK_BYTES_MAX, 0, seed);
     oteli_interner_init(&profile->links, 2 * LINKS_MAX + 1, UINT32_MAX,
-                        sizeof(struct oteli_profile_link) - LINK_KEY, seed);
+                        sizeof(struct oteli_span_ids) - LINK_KEY, seed);
     oteli_interner_init(&profile->label_sets, LABEL_SETS_MAX, LABEL_SET_BYTES_MAX, 0, seed);
     oteli_interner_init(&profile->threads, THREADS_MAX, UINT32_MAX,
                         sizeof(struct oteli_profile_thread) - THREAD_KEY, seed);
@@ -180,7 +180,7 @@ static bool add_stack(struct oteli_profile_builder *builder, const struct oteli_
 
 /* The link to this span, which is added while its kind has less than its share. *index is 0 where
  * it has not. */
-static bool add_link(struct oteli_profile_builder *builder, const struct oteli_profile_link *link,
+static bool add_link(struct oteli_profile_builder *builder, const struct oteli_span_ids *link,
                      uint32_t *of_kind, uint32_t *index)
 {
     struct oteli_interner *links = &builder->now->profile.links;
@@ -192,7 +192,7 @@ static bool add_link(struct oteli_profile_builder *builder, const struct oteli_p
             return false;
         ++*of_kind;
     }
-    struct oteli_profile_link *row = oteli_interner_at(links, *index);
+    struct oteli_span_ids *row = oteli_interner_at(links, *index);
     if (*index != 0 && oteli_is_no_id(row->root_id))
         memcpy(row->root_id, link->root_id, sizeof row->root_id);
     return true;
@@ -201,13 +201,10 @@ static bool add_link(struct oteli_profile_builder *builder, const struct oteli_p
 static bool find_link(struct oteli_profile_builder *builder, const struct oteli_resolved *resolved,
                       uint32_t *index)
 {
-    struct oteli_profile_link link = {{0}, {0}, {0}};
     *index = 0;
     if (!resolved->has_span)
         return true;
-    memcpy(link.trace_id, resolved->trace_id, sizeof link.trace_id);
-    memcpy(link.span_id, resolved->span_id, sizeof link.span_id);
-    memcpy(link.root_id, resolved->root_id, sizeof link.root_id);
+    struct oteli_span_ids link = resolved->span;
     if (!add_link(builder, &link, &builder->now->span_links, index))
         return false;
     if (*index != 0)

@@ -15,6 +15,7 @@
 #define OTELI_PROFILE_MODEL_H
 
 #include "profiling/base/interner.h"
+#include "profiling/labels/labels.h"
 #include "profiling/symbols/elf_image.h"
 
 #include <otel/profiler.h>
@@ -32,12 +33,6 @@ struct oteli_profile_location {
     uint32_t mapping; /* 0: in none that is known */
     uint64_t address; /* in memory: of the leaf as it was; of a return address one less */
     uint32_t name;    /* of the function as its symbol has it, string; 0: not known */
-};
-
-struct oteli_profile_link {
-    uint8_t trace_id[16];
-    uint8_t span_id[8];
-    uint8_t root_id[8]; /* zero: not known */
 };
 
 struct oteli_profile_pair {
@@ -74,8 +69,8 @@ struct otel_profile {
     struct oteli_interner strings; /* each with its NUL */
     struct oteli_interner mappings;
     struct oteli_interner locations;
-    struct oteli_interner stacks; /* a row: uint32_t for each location, leaf first */
-    struct oteli_interner links;
+    struct oteli_interner stacks;     /* a row: uint32_t for each location, leaf first */
+    struct oteli_interner links;      /* a row: a struct oteli_span_ids */
     struct oteli_interner label_sets; /* a row: a struct oteli_profile_pair for each key, by key */
     struct oteli_interner threads;
     struct oteli_interner samples;

@@ -212,7 +212,7 @@ static void take(void *state, const struct oteli_sample *sample)
                           .has_span = resolved->has_span,
                           .query = query_of(resolved),
                           .found = resolved->found};
-    memcpy(seen->span_id, resolved->span_id, sizeof seen->span_id);
+    memcpy(seen->span_id, resolved->span.span_id, sizeof seen->span_id);
     oteli_store_release_64(&sample_count, count + 1);
 }
 

@@ -70,7 +70,7 @@ uint32_t profile_double_stack(struct profile_double *made, const uint32_t *locat
 uint32_t profile_double_link(struct profile_double *made, uint8_t trace, uint8_t span, uint8_t root)
 {
     const uint32_t index = next_row(&made->profile.links, sizeof made->links[0]);
-    struct oteli_profile_link *link = &made->links[index];
+    struct oteli_span_ids *link = &made->links[index];
     memset(link->trace_id, trace, sizeof link->trace_id);
     memset(link->span_id, span, sizeof link->span_id);
     memset(link->root_id, root, sizeof link->root_id);

@@ -20,7 +20,7 @@ struct profile_double {
     struct oteli_profile_mapping mappings[PROFILE_DOUBLE_MOST];
     struct oteli_profile_location locations[PROFILE_DOUBLE_MOST];
     uint32_t stacks[PROFILE_DOUBLE_MOST][8];
-    struct oteli_profile_link links[PROFILE_DOUBLE_MOST];
+    struct oteli_span_ids links[PROFILE_DOUBLE_MOST];
     struct oteli_profile_pair label_sets[PROFILE_DOUBLE_MOST][4];
     struct oteli_profile_thread threads[PROFILE_DOUBLE_MOST];
     struct oteli_profile_sample samples[PROFILE_DOUBLE_MOST];

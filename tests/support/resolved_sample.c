@@ -47,7 +47,7 @@ static void put_id(uint8_t id[8], uint64_t number)
 void made_sample_span(struct made_sample *made, uint64_t trace, uint64_t span, uint64_t root)
 {
     made->resolved.has_span = true;
-    put_id(made->resolved.trace_id + 8, trace);
-    put_id(made->resolved.span_id, span);
-    put_id(made->resolved.root_id, root);
+    put_id(made->resolved.span.trace_id + 8, trace);
+    put_id(made->resolved.span.span_id, span);
+    put_id(made->resolved.span.root_id, root);
 }

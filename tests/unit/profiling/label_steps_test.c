@@ -135,7 +135,7 @@ static void assert_is_label(const struct oteli_label *found, unsigned number)
     span_id_of(number, span_id);
     assert_int_equal(found->text_length, sizeof text);
     assert_memory_equal(found->text, text, sizeof text);
-    assert_memory_equal(found->span_id, span_id, 8);
+    assert_memory_equal(found->span.span_id, span_id, 8);
 }
 
 /* All but one trampoline are in use, so each label is that one's. */
@@ -174,7 +174,7 @@ static void find_each(void)
     for (unsigned number = 1; steps >= SEARCH && number <= written; number++) {
         recorder_at(start_of(number));
         if (oteli_labels_find(index_of_one, oteli_monotonic_ns(), &found))
-            assert_is_label(&found, number < written ? number : number_of(found.span_id));
+            assert_is_label(&found, number < written ? number : number_of(found.span.span_id));
         if (find_one(number, start_of(number), &found))
             assert_is_label(&found, number);
         assert_false(find_one(number, start_of(number) - 1, &found));

@@ -223,15 +223,15 @@ TEST(a_label_of_a_span_has_its_ids_and_route)
 
     const struct oteli_label found = label_of(&span);
 
-    assert_memory_equal(found.trace_id, context.trace_id, 16);
-    assert_memory_equal(found.span_id, context.span_id, 8);
-    assert_memory_equal(found.root_id, context.span_id, 8);
+    assert_memory_equal(found.span.trace_id, context.trace_id, 16);
+    assert_memory_equal(found.span.span_id, context.span_id, 8);
+    assert_memory_equal(found.span.root_id, context.span_id, 8);
     assert_memory_equal(found.around_id, context.span_id, 8);
     assert_text(&label, "query+A+http.route+/users/{id}+");
     otel_profile_label_release(&label);
     otel_span_end(span);
-    assert_memory_equal(label_of(&span).span_id, context.span_id, 8);
-    assert_memory_equal(label_of(&span).root_id, nobody, 8);
+    assert_memory_equal(label_of(&span).span.span_id, context.span_id, 8);
+    assert_memory_equal(label_of(&span).span.root_id, nobody, 8);
     assert_int_equal(label_of(&span).text_length, 0);
 }
 
@@ -262,9 +262,9 @@ TEST(the_local_root_is_the_first_of_its_trace_on_the_thread)
 
     const struct oteli_label found = label_of(&grandchild);
 
-    assert_memory_equal(found.root_id, otel_span_get_context(root).span_id, 8);
-    assert_memory_equal(label_of(&root).root_id, otel_span_get_context(root).span_id, 8);
-    assert_memory_equal(label_of(&other).root_id, otel_span_get_context(other).span_id, 8);
+    assert_memory_equal(found.span.root_id, otel_span_get_context(root).span_id, 8);
+    assert_memory_equal(label_of(&root).span.root_id, otel_span_get_context(root).span_id, 8);
+    assert_memory_equal(label_of(&other).span.root_id, otel_span_get_context(other).span_id, 8);
     otel_span_end(grandchild);
     otel_span_end(child);
     otel_span_end(root);
@@ -281,12 +281,12 @@ TEST(the_local_root_of_detached_spans)
         tracer, "child", &(otel_span_options){.size = sizeof(otel_span_options), .parent = &under});
     const uint8_t *root_id = (const uint8_t *)&root.opaque[2];
 
-    assert_memory_equal(label_of(&root).root_id, root_id, 8);
-    assert_memory_equal(label_of(&child).root_id, nobody, 8);
+    assert_memory_equal(label_of(&root).span.root_id, root_id, 8);
+    assert_memory_equal(label_of(&child).span.root_id, nobody, 8);
     const otel_context_token token = otel_context_attach(under);
-    assert_memory_equal(label_of(&child).root_id, root_id, 8);
+    assert_memory_equal(label_of(&child).span.root_id, root_id, 8);
     const otel_span entered = otel_span_enter(tracer, "entered", NULL);
-    assert_memory_equal(label_of(&entered).root_id, root_id, 8);
+    assert_memory_equal(label_of(&entered).span.root_id, root_id, 8);
     otel_span_end(entered);
     (void)otel_context_detach(token);
     otel_span_end(child);
@@ -301,9 +301,9 @@ TEST(labels_have_the_ids_that_others_know)
     const otel_span_context context = otel_span_context_make(trace_id, span_id, 0, true, NULL);
     const otel_span only_ids = otel_span_wrap(&context);
     const otel_span none = {{0}};
-    assert_memory_equal(label_of(&only_ids).span_id, span_id, 8);
-    assert_memory_equal(label_of(&only_ids).root_id, nobody, 8);
-    assert_memory_equal(label_of(&none).span_id, nobody, 8);
+    assert_memory_equal(label_of(&only_ids).span.span_id, span_id, 8);
+    assert_memory_equal(label_of(&only_ids).span.root_id, nobody, 8);
+    assert_memory_equal(label_of(&none).span.span_id, nobody, 8);
 
     const otel_thread_context_record *before = otel_thread_ctx_v1;
     otel_thread_ctx_v1 = &invalid;
@@ -313,7 +313,7 @@ TEST(labels_have_the_ids_that_others_know)
 
     otel_lines_begin(); /* what is collected may never be known */
     const otel_span span = otel_span_enter(otel_tracer_get("test", NULL), "in a stretch", NULL);
-    assert_memory_equal(label_of(&span).span_id, nobody, 8);
+    assert_memory_equal(label_of(&span).span.span_id, nobody, 8);
     otel_span_end(span);
     otel_lines_free(otel_lines_end());
 }

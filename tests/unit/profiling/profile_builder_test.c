@@ -238,7 +238,7 @@ static void say_sample(FILE *text, const otel_profile *profile,
     const uint32_t *stack = oteli_interner_at(&profile->stacks, sample->stack);
     const struct oteli_profile_pair *set =
         oteli_interner_at(&profile->label_sets, sample->label_set);
-    const struct oteli_profile_link *link = oteli_interner_at(&profile->links, sample->link);
+    const struct oteli_span_ids *link = oteli_interner_at(&profile->links, sample->link);
     const struct oteli_profile_thread *thread =
         oteli_interner_at(&profile->threads, sample->thread);
     const uint32_t depth = oteli_interner_elements(&profile->stacks, sample->stack, sizeof *stack);

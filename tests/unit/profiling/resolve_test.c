@@ -60,7 +60,8 @@ bool oteli_labels_find(unsigned index, uint64_t time_ns, struct oteli_label *lab
 bool oteli_labels_find_span(const uint8_t span_id[8], uint64_t time_ns, struct oteli_label *label)
 {
     for (unsigned i = 0; i < KNOWN; i++) {
-        if (is_known[i] && memcmp(known[i].span_id, span_id, sizeof known[i].span_id) == 0)
+        if (is_known[i] &&
+            memcmp(known[i].span.span_id, span_id, sizeof known[i].span.span_id) == 0)
             return oteli_labels_find(i, time_ns, label);
     }
     return false;
@@ -84,8 +85,8 @@ static void know(unsigned index)
     known[index] = (struct oteli_label){.start_ns = index};
     if (index == 2)
         return;
-    known[index].trace_id[0] = known[index].span_id[0] = (uint8_t)(10 * index);
-    known[index].root_id[0] = (uint8_t)(10 * index + 1);
+    known[index].span.trace_id[0] = known[index].span.span_id[0] = (uint8_t)(10 * index);
+    known[index].span.root_id[0] = (uint8_t)(10 * index + 1);
 }
 
 static int set_up(void **state)
@@ -156,8 +157,8 @@ static void assert_found(const char *chain, const char *expected)
         used += (size_t)snprintf(text + used, sizeof text - used, " %u",
                                  (unsigned)resolved.labels[i].start_ns);
     if (resolved.has_span)
-        snprintf(text + used, sizeof text - used, ", span %u %u %u", resolved.trace_id[0],
-                 resolved.span_id[0], resolved.root_id[0]);
+        snprintf(text + used, sizeof text - used, ", span %u %u %u", resolved.span.trace_id[0],
+                 resolved.span.span_id[0], resolved.span.root_id[0]);
     if (strcmp(text, expected) != 0)
         fail_msg("%s: %s, not %s", chain, text, expected);
 }
