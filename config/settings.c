@@ -86,7 +86,8 @@ static void read_propagators(const struct oteli_node *node, struct oteli_file *f
 
 /* --- Batch processors --- */
 
-/* A default that is not said and one that is are the same. */
+/* A default that is not said and one that is are the same. The defaults are those of
+ * common/config/config_table.h. */
 static int64_t number_or(const struct oteli_node *mapping, const char *key, int64_t otherwise)
 {
     const int64_t number = oteli_read_number(mapping, key);

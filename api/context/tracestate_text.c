@@ -43,7 +43,7 @@ static bool parse_member(struct list_member *member)
 {
     const char *text = member->text;
     size_t key = 0;
-    if (member->length == 0 || !is_key_start(text[0]))
+    if (!is_key_start(text[0]))
         return false;
     while (key < member->length && is_key_character(text[key]))
         key++;
@@ -73,18 +73,10 @@ static int split(const char *text, size_t length, struct list_member *members)
 {
     size_t count = 0;
     size_t found = 0;
-    for (size_t at = 0; at <= length;) {
-        const char *comma = at < length ? memchr(text + at, ',', length - at) : NULL;
-        size_t end = comma != NULL ? (size_t)(comma - text) : length;
-        const size_t next = end + 1;
-        while (at < end && (text[at] == ' ' || text[at] == '\t'))
-            at++;
-        while (end > at && (text[end - 1] == ' ' || text[end - 1] == '\t'))
-            end--;
-        struct list_member member = {text + at, end - at, 0};
-        at = next;
-        if (member.length == 0)
-            continue;
+    otel_slice rest = {text, length};
+    otel_slice piece;
+    while (oteli_list_next(&rest, &piece)) {
+        struct list_member member = {piece.data, piece.length, 0};
         if (!parse_member(&member) || ++found > OTELI_TRACESTATE_MEMBERS)
             return -1;
         if (!has_key(members, count, &member))

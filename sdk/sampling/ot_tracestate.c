@@ -6,10 +6,10 @@
 #include "common/text/text.h"
 
 #include <math.h>
+#include <otel/tracestate.h>
 #include <string.h>
 
-enum { DIGITS = 14, PRECISION = 4, MEMBERS_MAX = 32, LONG_MEMBER = 128 };
-enum { TRACESTATE_MAX = OTEL_TRACESTATE_SIZE - 1 };
+enum { DIGITS = 14, PRECISION = 4 };
 
 static bool begins_with(otel_slice piece, const char *start)
 {
@@ -96,18 +96,6 @@ struct oteli_ot oteli_ot_read(const char *tracestate)
     return ot;
 }
 
-/* A text that grows in place. */
-struct line {
-    char *text;
-    size_t length;
-};
-
-static void append(struct line *line, const char *text, size_t length)
-{
-    memcpy(line->text + line->length, text, length);
-    line->length += length;
-}
-
 /* The next sub-member that is to stay. */
 static bool next_kept(otel_slice *rest, otel_slice *piece)
 {
@@ -117,84 +105,37 @@ static bool next_kept(otel_slice *rest, otel_slice *piece)
     return false;
 }
 
-/* Write the value of `ot` behind `line`. False: there is no room for the threshold. */
-static bool put_value(struct line *line, const struct oteli_ot *ot, int64_t threshold)
+/* Write the value of `ot` and a NUL. False: there is no room for the threshold. */
+static bool put_value(char value[OTELI_OT_MAX + 1], const struct oteli_ot *ot, int64_t threshold)
 {
-    char th[OTELI_TH_SIZE] = "";
-    if (threshold != OTEL_NEVER_SAMPLE)
-        oteli_threshold_text(threshold, th);
+    char th[3 + OTELI_TH_SIZE] = "th:";
+    oteli_threshold_text(threshold, th + 3);
     size_t kept = 0;
     otel_slice rest = ot->value;
     otel_slice piece;
     while (next_kept(&rest, &piece))
         kept += piece.length + 1;
-    const bool has_th = th[0] != '\0' && kept + 3 + strlen(th) <= OTELI_OT_MAX;
-    const size_t start = line->length;
-    if (has_th) {
-        append(line, "th:", 3);
-        append(line, th, strlen(th));
-    }
+    const bool has_th = threshold != OTEL_NEVER_SAMPLE && kept + strlen(th) <= OTELI_OT_MAX;
+    char *at = oteli_slice_put(value, oteli_slice_of(has_th ? th : ""));
+    at += strlen(at);
     rest = ot->value;
     while (next_kept(&rest, &piece)) {
-        if (line->length != start)
-            append(line, ";", 1);
-        append(line, piece.data, piece.length);
+        if (at != value)
+            *at++ = ';';
+        at = oteli_slice_put(at, piece) + piece.length;
     }
-    return has_th || th[0] == '\0';
-}
-
-/* The members of others. Those in front of the 32nd are kept. */
-static size_t find_others(const char *tracestate, otel_slice others[MEMBERS_MAX])
-{
-    otel_slice rest = oteli_slice_of(tracestate);
-    otel_slice member;
-    size_t count = 0;
-    while (count < MEMBERS_MAX && oteli_list_next(&rest, &member))
-        if (!begins_with(member, "ot="))
-            others[count++] = member;
-    return count;
-}
-
-static size_t joined_length(size_t first, const otel_slice *others, size_t count)
-{
-    size_t length = first;
-    for (size_t i = 0; i < count; i++)
-        length += others[i].length + (length != 0);
-    return length;
-}
-
-/* Take members of others out until all fits: long ones first, then the last. */
-static size_t shorten(size_t first, otel_slice *others, size_t count)
-{
-    if (first != 0 && count == MEMBERS_MAX)
-        count--;
-    for (size_t i = count; i-- > 0 && joined_length(first, others, count) > TRACESTATE_MAX;) {
-        if (others[i].length <= LONG_MEMBER)
-            continue;
-        memmove(&others[i], &others[i + 1], (count - i - 1) * sizeof *others);
-        count--;
-    }
-    while (joined_length(first, others, count) > TRACESTATE_MAX)
-        count--;
-    return count;
+    return has_th || threshold == OTEL_NEVER_SAMPLE;
 }
 
 bool oteli_ot_write(const char *tracestate, const struct oteli_ot *ot, int64_t threshold,
                     char out[OTEL_TRACESTATE_SIZE])
 {
-    otel_slice others[MEMBERS_MAX];
-    struct line line = {out, 0};
-    append(&line, "ot=", 3);
-    const bool has_room = put_value(&line, ot, threshold);
-    if (line.length == 3) /* there would be nothing in it */
-        line.length = 0;
-    const size_t count = shorten(line.length, others, find_others(tracestate, others));
-    for (size_t i = 0; i < count; i++) {
-        if (line.length != 0)
-            append(&line, ",", 1);
-        append(&line, others[i].data, others[i].length);
-    }
-    out[line.length] = '\0';
+    char value[OTELI_OT_MAX + 1];
+    const bool has_room = put_value(value, ot, threshold);
+    if (value[0] != '\0')
+        (void)otel_tracestate_set(tracestate, "ot", value, out, OTEL_TRACESTATE_SIZE);
+    else
+        (void)otel_tracestate_remove(tracestate, "ot", out, OTEL_TRACESTATE_SIZE);
     return has_room;
 }
 
