@@ -13,7 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+static const char PID[] = "process.pid";
 static const char INSTANCE[] = "service.instance.id";
+enum { MOST_OWN = 128 }; /* bytes of the two as attributes */
 
 static void set_defaults(struct oteli_facts *facts)
 {
@@ -57,6 +59,40 @@ static char *encode_schema_url(const char *url)
     return copy;
 }
 
+/* Take out of the facts what was found out of this process alone, unless the program has said
+ * something in its place; `found` is the id of the instance, or NULL. */
+static void take_own(struct oteli_resource *resource, struct oteli_facts *facts, const char *found)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < facts->count; i++) {
+        const otel_attribute *one = &facts->attributes[i];
+        if (strcmp(one->key, PID) == 0 && one->value.type == OTEL_VALUE_INT &&
+            one->value.as.integer == getpid())
+            resource->has_pid = true;
+        else if (strcmp(one->key, INSTANCE) == 0 && found != NULL && one->value.as.string == found)
+            memcpy(resource->instance, found, sizeof resource->instance);
+        else
+            facts->attributes[kept++] = *one;
+    }
+    facts->count = kept;
+}
+
+/* An id that cannot be had is left out. */
+static uint8_t *put_own(struct oteli_resource *resource)
+{
+    otel_attribute own[2];
+    size_t count = 0;
+    if (resource->has_pid)
+        own[count++] = otel_attribute_of(PID, otel_value_int(getpid()));
+    if (resource->instance[0] != '\0')
+        own[count++] = otel_attribute_of(INSTANCE, otel_value_string(resource->instance));
+    uint8_t *at = (uint8_t *)resource->otlp;
+    uint8_t *end =
+        oteli_key_values_put(at, OTEL_FIELD_RESOURCE_ATTRIBUTE, own, count, UINT32_MAX, SIZE_MAX);
+    resource->own_length = (size_t)(end - at);
+    return end;
+}
+
 static bool encode(struct oteli_resource *resource, const struct oteli_facts *facts,
                    const struct oteli_entities *entities)
 {
@@ -64,25 +100,18 @@ static bool encode(struct oteli_resource *resource, const struct oteli_facts *fa
     const size_t size =
         oteli_key_values_size(facts->attributes, facts->count, UINT32_MAX, SIZE_MAX, &dropped) +
         oteli_entities_size(entities);
-    resource->pid = getpid();
-    resource->otlp = malloc(size);
+    resource->otlp = malloc(MOST_OWN + size);
     if (resource->otlp == NULL)
         return false;
-    resource->otlp_length = size;
-    uint8_t *at = oteli_key_values_put((uint8_t *)resource->otlp, OTEL_FIELD_RESOURCE_ATTRIBUTE,
-                                       facts->attributes, facts->count, UINT32_MAX, SIZE_MAX);
+    uint8_t *at = put_own(resource);
+    at = oteli_key_values_put(at, OTEL_FIELD_RESOURCE_ATTRIBUTE, facts->attributes, facts->count,
+                              UINT32_MAX, SIZE_MAX);
     oteli_entities_put(at, entities);
+    resource->otlp_length = resource->own_length + size;
     if (facts->schema_url == NULL)
         return true;
     resource->schema_url = encode_schema_url(facts->schema_url);
     return resource->schema_url != NULL;
-}
-
-static void remember_instance(struct oteli_resource *resource, const struct oteli_facts *found)
-{
-    const otel_value *id = oteli_facts_get(found, INSTANCE);
-    if (id != NULL && id->type == OTEL_VALUE_STRING && id->length < sizeof resource->instance)
-        memcpy(resource->instance, id->as.string, id->length);
 }
 
 otel_status oteli_resource_init(struct oteli_resource *resource, const struct oteli_config *config,
@@ -94,13 +123,15 @@ otel_status oteli_resource_init(struct oteli_resource *resource, const struct ot
     *resource = (struct oteli_resource){0};
     set_defaults(&facts);
     oteli_detect(&facts, config->resource_detectors);
-    remember_instance(resource, &facts);
+    const otel_value *instance = oteli_facts_get(&facts, INSTANCE);
+    const char *found = instance != NULL ? instance->as.string : NULL;
     gather_said(&said, config, attributes, count);
     oteli_entities_parse(&entities, &facts, oteli_config_called(config, &config->entities),
                          config->entities);
     oteli_entities_yield(&entities, &said);
     oteli_entities_apply(&entities, &facts);
     oteli_facts_merge(&facts, &said);
+    take_own(resource, &facts, found);
     const bool done = !facts.failed && encode(resource, &facts, &entities);
     if (!done)
         oteli_resource_fini(resource);
@@ -108,71 +139,22 @@ otel_status oteli_resource_init(struct oteli_resource *resource, const struct ot
     return done ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
 }
 
-static bool is_key(const otel_attribute_view *attribute, const char *key)
-{
-    return attribute->key.length == strlen(key) &&
-           memcmp(attribute->key.data, key, attribute->key.length) == 0;
-}
-
-/* Whether this is what we found out, and nothing that the program has said in its place. */
-static bool is_pid(const otel_attribute_view *attribute, int64_t pid)
-{
-    return is_key(attribute, "process.pid") && attribute->value.type == OTEL_VALUE_INT &&
-           attribute->value.integer == pid;
-}
-
-static bool is_instance(const otel_attribute_view *attribute, const char *instance)
-{
-    const otel_slice value = attribute->value.slice;
-    return instance[0] != '\0' && is_key(attribute, INSTANCE) &&
-           attribute->value.type == OTEL_VALUE_STRING && value.length == strlen(instance) &&
-           memcmp(value.data, instance, value.length) == 0;
-}
-
-/* Copy the field, or write in its place what it is here; an id that cannot be had is left out. */
-static uint8_t *put_renewed(uint8_t *at, const struct oteli_field *field,
-                            const struct oteli_resource *parents,
-                            const struct oteli_resource *renewed)
-{
-    const size_t length = (size_t)(field->bytes + field->length - field->start);
-    otel_slice bytes = {(const char *)field->start, length};
-    otel_attribute_view attribute;
-    otel_attribute own = otel_attribute_of(NULL, otel_value_empty());
-    if (field->number == OTEL_FIELD_RESOURCE_ATTRIBUTE &&
-        otel_attribute_next(&bytes, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute)) {
-        if (is_pid(&attribute, parents->pid))
-            own = otel_attribute_of("process.pid", otel_value_int(renewed->pid));
-        else if (is_instance(&attribute, parents->instance))
-            own = otel_attribute_of(INSTANCE, otel_value_string(renewed->instance));
-    }
-    if (own.key == NULL)
-        return oteli_put_bytes(at, field->start, length);
-    if (own.value.type == OTEL_VALUE_STRING && own.value.length == 0)
-        return at;
-    return oteli_key_values_put(at, OTEL_FIELD_RESOURCE_ATTRIBUTE, &own, 1, 1, SIZE_MAX);
-}
-
 otel_status oteli_resource_renew(struct oteli_resource *resource,
                                  const struct oteli_resource *parents)
 {
-    enum { LONGEST_PID = 48 }; /* what its attribute may need more than the parent's */
-    *resource = (struct oteli_resource){.pid = getpid()};
+    const size_t shared = parents->otlp_length - parents->own_length;
+    *resource = *parents;
     if (parents->instance[0] != '\0' && !oteli_uuid(resource->instance))
         resource->instance[0] = '\0';
-    resource->otlp = malloc(parents->otlp_length + LONGEST_PID);
+    resource->otlp = malloc(MOST_OWN + shared);
     if (parents->schema_url != NULL)
         resource->schema_url = oteli_slice_copy(oteli_slice_of(parents->schema_url));
     if (resource->otlp == NULL || (parents->schema_url != NULL && resource->schema_url == NULL)) {
         oteli_resource_fini(resource);
         return OTEL_ERROR_NO_MEMORY;
     }
-    const uint8_t *from = (const uint8_t *)parents->otlp;
-    const uint8_t *end = from + parents->otlp_length;
-    uint8_t *at = (uint8_t *)resource->otlp;
-    struct oteli_field field;
-    while (oteli_next_field(&from, end, &field))
-        at = put_renewed(at, &field, parents, resource);
-    resource->otlp_length = (size_t)(at - (uint8_t *)resource->otlp);
+    memcpy(put_own(resource), parents->otlp + parents->own_length, shared);
+    resource->otlp_length = resource->own_length + shared;
     return OTEL_OK;
 }
 

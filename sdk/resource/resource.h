@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/resource/resource.h - who is being traced: attributes merged from all sources, once at start,
+/* sdk/resource/resource.h - what is being traced: attributes of all sources, merged once at start,
  * as the bytes of an OTLP Resource message. Immutable.
  *
  * Later wins: defaults, detectors, OTEL_ENTITIES, OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME,
@@ -14,9 +14,10 @@
 struct oteli_resource {
     char *otlp;
     size_t otlp_length;
-    char *schema_url;               /* NULL: none */
-    int64_t pid;                    /* of the process that made it … */
+    size_t own_length; /* in front: attributes of this process, which a forked child has not … */
+    bool has_pid;      /* … its number, … */
     char instance[OTELI_UUID_SIZE]; /* … and the random id that it was given; "": none */
+    char *schema_url;               /* NULL: none */
 };
 
 otel_status oteli_resource_init(struct oteli_resource *resource, const struct oteli_config *config,
