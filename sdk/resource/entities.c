@@ -18,44 +18,25 @@ static void complain(const char *setting, otel_slice about, const char *why)
                      (int)(about.length < 100 ? about.length : 100), about.data, why);
 }
 
-static bool is_letter(char c)
-{
-    c = oteli_to_lower(c);
-    return c >= 'a' && c <= 'z';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
+#define LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DIGITS "0123456789"
 
 /* [a-zA-Z][a-zA-Z0-9._-]* */
-static bool is_name(otel_slice text)
+static bool is_name(const char *text)
 {
-    if (text.length == 0 || !is_letter(text.data[0]))
-        return false;
-    for (size_t i = 1; i < text.length; i++) {
-        const char c = text.data[i];
-        if (!is_letter(c) && !is_digit(c) && c != '.' && c != '_' && c != '-')
-            return false;
-    }
-    return true;
+    return strspn(text, LETTERS) != 0 && text[strspn(text, LETTERS DIGITS "._-")] == '\0';
 }
 
 /* A scheme, a colon, and something printable. */
-static bool is_url(otel_slice text)
+static bool is_url(const char *text)
 {
-    size_t colon = 0;
-    while (colon < text.length && (is_letter(text.data[colon]) || is_digit(text.data[colon]) ||
-                                   memchr("+-.", text.data[colon], 3) != NULL))
-        colon++;
-    if (colon == 0 || !is_letter(text.data[0]) || colon + 1 >= text.length ||
-        text.data[colon] != ':')
+    const size_t scheme = strspn(text, LETTERS DIGITS "+-.");
+    const char *at = text + scheme;
+    if (strspn(text, LETTERS) == 0 || at[0] != ':' || at[1] == '\0')
         return false;
-    for (size_t i = colon; i < text.length; i++)
-        if (text.data[i] <= ' ' || text.data[i] > '~')
-            return false;
-    return true;
+    while (*at > ' ' && *at <= '~')
+        at++;
+    return *at == '\0';
 }
 
 static struct oteli_entity_fact *find(const struct oteli_entity *entity, const char *key)
@@ -77,12 +58,12 @@ static bool add_fact(struct oteli_entity *entity, struct oteli_facts *memory, ot
     struct oteli_entity_fact *fact = &entity->facts[entity->count];
     otel_slice key;
     otel_slice value;
-    if (entity->count == MOST_FACTS || !oteli_cut(member, '=', &key, &value) || !is_name(key) ||
+    if (entity->count == MOST_FACTS || !oteli_cut(member, '=', &key, &value) ||
         (value.length != 0 && memchr(value.data, '=', value.length) != NULL))
         return false;
     char *text = oteli_facts_copy(memory, value);
     fact->key = oteli_facts_copy(memory, key);
-    if (text == NULL || fact->key == NULL)
+    if (text == NULL || fact->key == NULL || !is_name(fact->key))
         return false;
     fact->value.data = text;
     fact->is_out = false;
@@ -122,7 +103,7 @@ static bool parse(const char *setting, struct oteli_entity *entity, struct oteli
     const otel_slice type = oteli_trim((otel_slice){text.data, length});
     *entity = (struct oteli_entity){.schema_url = "", .type = oteli_facts_copy(memory, type)};
     entity->facts = oteli_facts_keep(memory, (MOST_FACTS + 1) * sizeof *entity->facts);
-    if (begin == NULL || !is_name(type) || entity->facts == NULL || entity->type == NULL)
+    if (begin == NULL || entity->facts == NULL || entity->type == NULL || !is_name(entity->type))
         return false;
     otel_slice rest = {begin, text.length - length};
     if (!take_facts(entity, memory, &rest, '}') || entity->count == 0)
@@ -135,11 +116,12 @@ static bool parse(const char *setting, struct oteli_entity *entity, struct oteli
     if (rest.data[0] != '@')
         return false;
     const otel_slice url = oteli_trim((otel_slice){rest.data + 1, rest.length - 1});
-    if (is_url(url))
-        entity->schema_url = oteli_facts_copy(memory, url);
-    else if (url.length != 0)
+    const char *copy = oteli_facts_copy(memory, url);
+    if (copy != NULL && is_url(copy))
+        entity->schema_url = copy;
+    else if (copy != NULL && url.length != 0)
         complain(setting, url, "is no URL of a schema; its entity goes without one");
-    return entity->schema_url != NULL;
+    return copy != NULL;
 }
 
 /* What identifies one entity cannot be shared, unless it is the same; what describes one goes

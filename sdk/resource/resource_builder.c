@@ -4,11 +4,9 @@
 #include "common/log.h"
 #include "common/text/text.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 enum { LONGEST_FILE = 65536 };
 
@@ -78,25 +76,12 @@ void oteli_facts_set_text(struct oteli_facts *facts, const char *key, otel_slice
 
 otel_slice oteli_facts_read(struct oteli_facts *facts, const char *path)
 {
-    const otel_slice nothing = {"", 0};
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    if (file < 0)
-        return nothing;
-    char *text = oteli_facts_keep(facts, LONGEST_FILE + 1);
-    size_t length = 0;
-    while (text != NULL && length < LONGEST_FILE) {
-        const ssize_t more = read(file, text + length, LONGEST_FILE - length);
-        if (more < 0 && errno == EINTR)
-            continue;
-        if (more <= 0)
-            break;
-        length += (size_t)more;
-    }
-    close(file);
-    if (text == NULL)
-        return nothing;
-    text[length] = '\0';
-    return (otel_slice){text, length};
+    FILE *file = fopen(path, "re");
+    char *text = file != NULL ? oteli_facts_keep(facts, LONGEST_FILE + 1) : NULL;
+    const size_t length = text != NULL ? fread(text, 1, LONGEST_FILE, file) : 0;
+    if (file != NULL)
+        fclose(file);
+    return (otel_slice){text != NULL ? text : "", length};
 }
 
 static bool is_unset(const char *url)
