@@ -117,16 +117,6 @@ static otel_status parse_list(const char *words, otel_slice text, bool in_code, 
     return status;
 }
 
-bool oteli_setting_take(const struct oteli_config_row *row, int64_t number,
-                        struct oteli_setting *setting)
-{
-    if (number < row->min || number > row->max)
-        return false;
-    const bool unlimited = number == 0 && row->type == OTELI_TYPE_TIMEOUT;
-    setting->number = unlimited ? OTELI_UNLIMITED : number;
-    return true;
-}
-
 static otel_status parse_boolean(otel_slice text, bool *boolean)
 {
     *boolean = oteli_is_word(text, "true");
@@ -160,8 +150,10 @@ otel_status oteli_setting_parse(const struct oteli_config_row *row, otel_slice t
         break;
     }
     int64_t number;
-    if (!oteli_parse_whole(trimmed, &number) || !oteli_setting_take(row, number, setting))
+    if (!oteli_parse_whole(trimmed, &number) || number < row->min || number > row->max)
         return OTEL_ERROR_INVALID_ARGUMENT;
+    const bool is_unlimited = number == 0 && row->type == OTELI_TYPE_TIMEOUT;
+    setting->number = is_unlimited ? OTELI_UNLIMITED : number;
     return OTEL_OK;
 }
 

@@ -27,10 +27,6 @@ otel_status oteli_setting_parse(const struct oteli_config_row *row, otel_slice t
  * NUL-terminated. */
 void oteli_setting_words(const struct oteli_config_row *row, bool in_code, char *out, size_t size);
 
-/* Take a number in the unit of the row; false: out of its range. */
-bool oteli_setting_take(const struct oteli_config_row *row, int64_t number,
-                        struct oteli_setting *setting);
-
 /* A value as it may be shown, without secrets: in at most `size` bytes of `out`, or elsewhere.
  * NULL: unset. */
 const char *oteli_config_show(const struct oteli_config *config, const struct oteli_config_row *row,

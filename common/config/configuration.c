@@ -160,20 +160,10 @@ static bool is_unset(const struct oteli_config_row *row, const char *text)
     return row->type != OTELI_TYPE_STRING && oteli_trim(oteli_slice_of(text)).length == 0;
 }
 
-/* A number, or why it is none, in digits in `text`. */
-static otel_status take_number(const struct oteli_config_row *row, int64_t number, char text[32],
-                               struct oteli_setting *setting, otel_slice *culprit)
-{
-    snprintf(text, 32, "%" PRId64, number);
-    *culprit = oteli_slice_of(text);
-    const bool is_good =
-        number >= OTEL_ZERO && oteli_setting_take(row, number == OTEL_ZERO ? 0 : number, setting);
-    return is_good ? OTEL_OK : OTEL_ERROR_INVALID_ARGUMENT;
-}
-
-/* A member that an older caller's struct does not have counts as unset. */
-static otel_status from_code(const struct loader *loader, const struct oteli_config_row *row,
-                             struct oteli_setting *setting, bool *given)
+/* What the options say, a number as digits; NULL: nothing, as in a member that an older caller's
+ * struct does not have. */
+static const char *text_in_code(const struct loader *loader, const struct oteli_config_row *row,
+                                char digits[32])
 {
     union {
         const char *text;
@@ -183,30 +173,48 @@ static otel_status from_code(const struct loader *loader, const struct oteli_con
     const size_t size = has_text ? sizeof member.text : sizeof member.number;
     if (loader->options == NULL || row->option_offset < 0 ||
         loader->options->size < (size_t)row->option_offset + size)
-        return OTEL_OK;
+        return NULL;
     memcpy(&member, (const char *)loader->options + row->option_offset, size);
-    if (has_text ? is_unset(row, member.text) : member.number == 0)
-        return OTEL_OK;
+    if (has_text)
+        return member.text;
+    if (member.number == 0)
+        return NULL;
+    const bool is_zero = member.number == OTEL_ZERO && row->min <= 0;
+    snprintf(digits, 32, "%" PRId64, is_zero ? 0 : member.number);
+    return digits;
+}
 
-    char digits[32];
+/* Take what code or the environment says, and whether it counts. What is bad is an error in code,
+ * and in the environment a warning: there the good words of a list still count. */
+static otel_status take_text(const struct oteli_config_row *row, const char *text, bool in_code,
+                             struct oteli_setting *setting, bool *given)
+{
     otel_slice culprit;
-    const otel_status status =
-        has_text ? oteli_setting_parse(row, oteli_slice_of(member.text), true, setting, &culprit)
-                 : take_number(row, member.number, digits, setting, &culprit);
-    *given = status == OTEL_OK && (setting->text != NULL || !is_text(row));
-    if (status == OTEL_OK)
+    if (is_unset(row, text))
         return OTEL_OK;
-    free(setting->text);
-    setting->text = NULL;
+    const otel_status status =
+        oteli_setting_parse(row, oteli_slice_of(text), in_code, setting, &culprit);
     if (status == OTEL_ERROR_NO_MEMORY)
         return status;
+    *given = setting->text != NULL || row->type == OTELI_TYPE_BOOL ||
+             (status == OTEL_OK && !is_text(row));
+    if (status == OTEL_OK)
+        return OTEL_OK;
+
     char why[320];
     char shown[201];
-    explain(row, status, culprit, true, why, sizeof why);
-    OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, OPTIONS "%s=\"%s\" %s", row->name,
-                     oteli_hide_in_setting(has_text ? member.text : digits, shown, sizeof shown),
-                     why);
-    return status;
+    explain(row, status, culprit, in_code, why, sizeof why);
+    (void)oteli_hide_in_setting(text, shown, sizeof shown);
+    if (in_code) {
+        free(setting->text);
+        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, OPTIONS "%s=\"%s\" %s", row->name, shown, why);
+        return status;
+    }
+    const char *instead = setting->text != NULL ? setting->text : row->default_text;
+    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s=\"%s\" %s; %s%.200s", row->variable, shown, why,
+                     instead != NULL ? "using " : "it counts as unset",
+                     instead != NULL ? instead : "");
+    return OTEL_OK;
 }
 
 /* Whether the caller's struct has a member, all of it. */
@@ -249,33 +257,6 @@ static void take_rowless(struct oteli_config *config, const otel_sdk_options *op
         config->resource_schema_url = options->resource_schema_url;
 }
 
-static otel_status from_environment(const struct oteli_config_row *row,
-                                    struct oteli_setting *setting, bool *given)
-{
-    const char *text = oteli_env_get(row->variable);
-    if (is_unset(row, text))
-        return OTEL_OK;
-    otel_slice culprit;
-    const otel_status status =
-        oteli_setting_parse(row, oteli_slice_of(text), false, setting, &culprit);
-    if (status == OTEL_ERROR_NO_MEMORY)
-        return status;
-    *given = setting->text != NULL || row->type == OTELI_TYPE_BOOL ||
-             (status == OTEL_OK && !is_text(row));
-    if (status == OTEL_OK)
-        return OTEL_OK;
-
-    char why[320];
-    explain(row, status, culprit, false, why, sizeof why);
-    const char *instead = setting->text != NULL ? setting->text : row->default_text;
-    char shown[201];
-    OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "%s=\"%s\" %s; %s%.200s", row->variable,
-                     oteli_hide_in_setting(text, shown, sizeof shown), why,
-                     instead != NULL ? "using " : "it counts as unset",
-                     instead != NULL ? instead : "");
-    return OTEL_OK;
-}
-
 static otel_status from_default(const struct oteli_config_row *row, struct oteli_setting *setting)
 {
     *setting = (struct oteli_setting){.number = OTELI_UNLIMITED};
@@ -290,11 +271,12 @@ static otel_status load_row(struct loader *loader, size_t index)
     const struct oteli_config_row *row = &oteli_config_rows[index];
     struct oteli_setting setting = {.text = NULL};
     bool given = false;
-    otel_status status = from_code(loader, row, &setting, &given);
+    char digits[32];
+    otel_status status = take_text(row, text_in_code(loader, row, digits), true, &setting, &given);
     uint8_t *source = &loader->config->givers[index].source;
     *source = given ? OTELI_FROM_CODE : OTELI_FROM_DEFAULT;
     if (status == OTEL_OK && !given && loader->read_environment) {
-        status = from_environment(row, &setting, &given);
+        status = take_text(row, oteli_env_get(row->variable), false, &setting, &given);
         if (given)
             *source = OTELI_FROM_ENVIRONMENT;
     }
