@@ -9,7 +9,6 @@
 #include "common/text/text.h"
 #include "sdk/lifecycle/sdk_start.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* --- Tracers --- */
@@ -36,15 +35,14 @@ static otel_status make_processors(const struct oteli_settings *settings, struct
     const otel_sdk_options own = *options;
     const struct oteli_node *list = settings->processors;
     const size_t count = list != NULL ? list->count : 0;
-    creation->exporters = calloc(count + own.exporter_count + 1, sizeof *creation->exporters);
-    creation->processors = calloc(count + own.processor_count + 1, sizeof *creation->processors);
-    if (creation->exporters == NULL || creation->processors == NULL) {
-        oteli_fault_no_memory(file);
+    otel_exporter *exporters = oteli_file_take(file, count + own.exporter_count, sizeof *exporters);
+    otel_processor *processors =
+        oteli_file_take(file, count + own.processor_count, sizeof *processors);
+    if (exporters == NULL || processors == NULL)
         return OTEL_ERROR_NO_MEMORY;
-    }
-    options->exporters = creation->exporters;
+    options->exporters = exporters;
     options->exporter_count = 0;
-    options->processors = creation->processors;
+    options->processors = processors;
     options->processor_count = 0;
     otel_status status = OTEL_OK;
     const struct oteli_item *item = count != 0 && !settings->is_disabled ? list->items : NULL;
@@ -52,17 +50,17 @@ static otel_status make_processors(const struct oteli_settings *settings, struct
         bool is_batch;
         otel_exporter exporter = {.size = 0};
         status = oteli_make_processor(item->value, file, &is_batch, &exporter,
-                                      &creation->processors[options->processor_count]);
+                                      &processors[options->processor_count]);
         if (status == OTEL_OK && is_batch)
-            creation->exporters[options->exporter_count++] = exporter;
+            exporters[options->exporter_count++] = exporter;
         options->processor_count += status == OTEL_OK && !is_batch;
     }
     creation->file_exporters = options->exporter_count;
     creation->file_processors = options->processor_count;
     for (size_t i = 0; i < own.exporter_count; i++)
-        creation->exporters[options->exporter_count++] = own.exporters[i];
+        exporters[options->exporter_count++] = own.exporters[i];
     for (size_t i = 0; i < own.processor_count; i++)
-        creation->processors[options->processor_count++] = own.processors[i];
+        processors[options->processor_count++] = own.processors[i];
     return status;
 }
 
@@ -95,21 +93,18 @@ static bool find_service_name(const struct oteli_settings *settings, otel_slice 
 
 /* Of two attributes with one key the later counts, so the file's come last. */
 static otel_status set_resource(const struct oteli_settings *settings, struct oteli_file *file,
-                                struct oteli_creation *creation)
+                                otel_sdk_options *options)
 {
-    otel_sdk_options *options = &creation->options;
     const size_t own = options->resource != NULL ? options->resource_count : 0;
-    creation->attributes =
-        calloc(own + settings->attribute_count + 1, sizeof *creation->attributes);
-    if (creation->attributes == NULL) {
-        oteli_fault_no_memory(file);
+    otel_attribute *attributes =
+        oteli_file_take(file, own + settings->attribute_count, sizeof *attributes);
+    if (attributes == NULL)
         return OTEL_ERROR_NO_MEMORY;
-    }
     for (size_t i = 0; i < own; i++)
-        creation->attributes[i] = options->resource[i];
+        attributes[i] = options->resource[i];
     for (size_t i = 0; i < settings->attribute_count; i++)
-        creation->attributes[own + i] = settings->attributes[i];
-    options->resource = creation->attributes;
+        attributes[own + i] = settings->attributes[i];
+    options->resource = attributes;
     options->resource_count = own + settings->attribute_count;
     otel_slice name;
     if (find_service_name(settings, &name))
@@ -138,9 +133,8 @@ static otel_status make_sampler(const struct oteli_settings *settings, struct ot
         return OTEL_OK;
     otel_slice name = oteli_slice_of(options->service_name);
     (void)find_service_name(settings, &name);
-    char *service_name = name.length != 0 ? oteli_slice_copy(name) : NULL;
+    const char *service_name = name.length != 0 ? oteli_file_copy(file, name) : NULL;
     const otel_status status = oteli_make_sampler(settings, service_name, file, &creation->sampler);
-    free(service_name);
     if (status == OTEL_OK)
         options->sampler = &creation->sampler;
     return status;
@@ -166,7 +160,7 @@ static void set_words(const struct oteli_settings *settings, otel_sdk_options *o
 otel_status oteli_create(const struct oteli_settings *settings, const otel_sdk_options *own,
                          struct oteli_file *file, struct oteli_creation *creation)
 {
-    *creation = (struct oteli_creation){.exporters = NULL};
+    *creation = (struct oteli_creation){.file_exporters = 0};
     otel_sdk_options *options = &creation->options;
     if (own != NULL && own->size == 0)
         return OTEL_ERROR_INVALID_ARGUMENT;
@@ -176,21 +170,12 @@ otel_status oteli_create(const struct oteli_settings *settings, const otel_sdk_o
     set_words(settings, options);
     otel_status status = make_processors(settings, file, creation);
     if (status == OTEL_OK)
-        status = set_resource(settings, file, creation);
+        status = set_resource(settings, file, options);
     if (status == OTEL_OK)
         status = make_sampler(settings, file, creation);
     if (status != OTEL_OK) {
         const struct oteli_engine_options unused = {.program = *options};
         oteli_start_discard(&unused);
-        oteli_creation_free(creation);
     }
     return status;
-}
-
-void oteli_creation_free(struct oteli_creation *creation)
-{
-    free(creation->exporters);
-    free(creation->processors);
-    free(creation->attributes);
-    *creation = (struct oteli_creation){.exporters = NULL};
 }

@@ -46,16 +46,14 @@ static otel_status load(const char *path, struct loaded **loaded_out)
 static otel_status start_with(struct loaded *loaded, const otel_sdk_options *options)
 {
     struct oteli_creation creation;
-    otel_status status = oteli_create(&loaded->settings, options, &loaded->file, &creation);
+    const otel_status status = oteli_create(&loaded->settings, options, &loaded->file, &creation);
     if (status != OTEL_OK)
         return status;
     const struct oteli_start_file file = {.path = loaded->file.path,
                                           .exporters = creation.file_exporters,
                                           .processors = creation.file_processors,
                                           .has_sampler = loaded->settings.sampler != NULL};
-    status = oteli_start_as(&creation.options, &file);
-    oteli_creation_free(&creation);
-    return status;
+    return oteli_start_as(&creation.options, &file);
 }
 
 otel_status otel_start_from_file(const char *path, const otel_sdk_options *options)

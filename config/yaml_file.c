@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,23 +31,6 @@ static bool has_extension(const char *path, const char *extension)
     const size_t length = strlen(path);
     const size_t tail = strlen(extension);
     return length > tail && strcmp(path + length - tail, extension) == 0;
-}
-
-/* All that is left of a file, or OTELI_DOCUMENT_BYTES and one. -1: it cannot be read. */
-static ssize_t read_all(int fd, char *text)
-{
-    size_t length = 0;
-    while (length <= OTELI_DOCUMENT_BYTES) {
-        const ssize_t got = read(fd, text + length, OTELI_DOCUMENT_BYTES + 1 - length);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            return -1;
-        if (got == 0)
-            break;
-        length += (size_t)got;
-    }
-    return (ssize_t)length;
 }
 
 /* A device or a pipe might never end, or make us wait. */
@@ -77,17 +61,24 @@ otel_status oteli_file_read(struct oteli_file *file, struct oteli_settings *sett
         return OTEL_ERROR_SYSTEM;
     otel_status status = OTEL_ERROR_NO_MEMORY;
     struct oteli_error_text why;
+    FILE *const stream = fdopen(fd, "r");
     char *text = malloc(OTELI_DOCUMENT_BYTES + 1);
-    const ssize_t length = text != NULL ? read_all(fd, text) : 0;
-    if (text == NULL) {
+    if (stream == NULL || text == NULL) {
         oteli_fault_no_memory(file);
-    } else if (length < 0) {
-        oteli_fault(file, nowhere, "the file cannot be read: %s", oteli_error_text(errno, &why));
-        status = OTEL_ERROR_SYSTEM;
     } else {
-        status = oteli_file_parse(text, (size_t)length, file, settings);
+        const size_t length = fread(text, 1, OTELI_DOCUMENT_BYTES + 1, stream);
+        if (ferror(stream)) {
+            oteli_fault(file, nowhere, "the file cannot be read: %s",
+                        oteli_error_text(errno, &why));
+            status = OTEL_ERROR_SYSTEM;
+        } else {
+            status = oteli_file_parse(text, length, file, settings);
+        }
     }
     free(text);
-    close(fd);
+    if (stream != NULL)
+        fclose(stream);
+    else
+        close(fd);
     return status;
 }

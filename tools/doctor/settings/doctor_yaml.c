@@ -101,9 +101,5 @@ otel_status doctor_yaml_start(struct doctor_yaml *yaml, unsigned timeout_ms)
     struct oteli_creation creation;
     status = oteli_create(&settings, OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1),
                           &yaml->file, &creation);
-    if (status != OTEL_OK)
-        return status;
-    status = otel_start(&creation.options);
-    oteli_creation_free(&creation);
-    return status;
+    return status == OTEL_OK ? otel_start(&creation.options) : status;
 }
