@@ -22,7 +22,7 @@ bool oteli_key_value_plan(struct oteli_key_value *plan, const char *key, size_t 
     plan->length_limit = length_limit;
     plan->depth_limit = depth_limit;
     plan->value = oteli_value_cut(value, length_limit);
-    if (value->type >= OTEL_VALUE_STRING_ARRAY && depth_limit == 0)
+    if (oteli_value_has_elements(value) && depth_limit == 0)
         plan->value = otel_value_empty();
     plan->value_bytes = oteli_value_is_nested(&plan->value)
                             ? oteli_nested_size(&plan->value, length_limit, depth_limit)

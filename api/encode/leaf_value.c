@@ -47,7 +47,7 @@ otel_value oteli_value_cut(const otel_value *value, size_t limit)
         kept.length = 0;
     if (value->type == OTEL_VALUE_BYTES && kept.length > limit)
         kept.length = limit;
-    if (value->type >= OTEL_VALUE_STRING_ARRAY && value->as.bytes == NULL)
+    if (oteli_value_has_elements(value) && value->as.bytes == NULL)
         kept.length = 0;
     return kept;
 }

@@ -16,6 +16,12 @@ static inline bool oteli_value_is_nested(const otel_value *value)
     return value->type == OTEL_VALUE_ARRAY || value->type == OTEL_VALUE_MAP;
 }
 
+/* Whether it consists of elements: an array of one type, an array of values, or a map. */
+static inline bool oteli_value_has_elements(const otel_value *value)
+{
+    return value->type >= OTEL_VALUE_STRING_ARRAY;
+}
+
 /* The value with its string or bytes cut to `limit`; a string that is no UTF-8 is bytes. */
 otel_value oteli_value_cut(const otel_value *value, size_t limit);
 

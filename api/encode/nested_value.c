@@ -102,8 +102,8 @@ static const otel_value *next_element(struct walk *walk)
     } else {
         element = &level->of->as.values[index];
     }
-    const bool is_deep = element->type >= OTEL_VALUE_STRING_ARRAY;
-    return is_deep && walk->depth == walk->depth_limit ? &empty : element;
+    const bool is_too_deep = oteli_value_has_elements(element) && walk->depth == walk->depth_limit;
+    return is_too_deep ? &empty : element;
 }
 
 /* False: too large. */

@@ -69,59 +69,61 @@ static void free_state(void *state)
     free(annotating);
 }
 
-static const void *copy_bytes(struct oteli_pool *pool, const void *bytes, size_t length)
+/* Let a value point to a copy of the bytes that it points to. */
+static otel_status copy_bytes(struct oteli_pool *pool, otel_value *value, size_t size)
 {
-    void *copy = oteli_pool_take(pool, length);
-    if (copy != NULL && length != 0)
-        memcpy(copy, bytes, length);
-    return copy;
+    void *copy = oteli_pool_take(pool, size);
+    if (copy == NULL)
+        return OTEL_ERROR_NO_MEMORY;
+    if (size != 0)
+        memcpy(copy, value->as.bytes, size);
+    value->as.bytes = copy;
+    return OTEL_OK;
 }
 
-/* A NULL among strings stays one. */
-static const char *const *copy_strings(struct oteli_pool *pool, const char *const *strings,
-                                       size_t count)
+/* The same of strings. A NULL among them stays one. */
+static otel_status copy_strings(struct oteli_pool *pool, otel_value *value)
 {
-    const char **copies = oteli_pool_array(pool, count, sizeof *copies);
-    for (size_t i = 0; copies != NULL && i < count; i++) {
+    const char *const *strings = value->as.strings;
+    const char **copies = oteli_pool_array(pool, value->length, sizeof *copies);
+    value->as.strings = copies;
+    for (size_t i = 0; copies != NULL && i < value->length; i++) {
         if (strings[i] == NULL)
             continue;
         copies[i] = oteli_pool_text(pool, strings[i], strlen(strings[i]));
         if (copies[i] == NULL)
-            return NULL;
+            return OTEL_ERROR_NO_MEMORY;
     }
-    return copies;
+    return copies != NULL ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
 }
 
 /* What points nowhere is empty. */
-static otel_status copy_value(struct oteli_pool *pool, const otel_value *value, otel_value *copy)
+static otel_status copy_value(struct oteli_pool *pool, otel_value *copy)
 {
-    *copy = *value;
-    if (value->type == OTEL_VALUE_BOOL || value->type == OTEL_VALUE_INT ||
-        value->type == OTEL_VALUE_DOUBLE || value->type == OTEL_VALUE_EMPTY)
-        return OTEL_OK;
-    if (value->as.bytes == NULL)
+    if (copy->as.bytes == NULL)
         copy->length = 0;
-    switch (value->type) {
+    switch (copy->type) {
+    case OTEL_VALUE_EMPTY:
+    case OTEL_VALUE_BOOL:
+    case OTEL_VALUE_INT:
+    case OTEL_VALUE_DOUBLE:
+        return OTEL_OK;
     case OTEL_VALUE_STRING:
     case OTEL_VALUE_BYTES:
-        copy->as.bytes = copy_bytes(pool, value->as.bytes, copy->length);
-        break;
+        return copy_bytes(pool, copy, copy->length);
     case OTEL_VALUE_STRING_ARRAY:
-        copy->as.strings = copy_strings(pool, value->as.strings, copy->length);
-        break;
+        return copy_strings(pool, copy);
     case OTEL_VALUE_BOOL_ARRAY:
-        copy->as.bytes = copy_bytes(pool, value->as.bytes, copy->length * sizeof(bool));
-        break;
+        return copy_bytes(pool, copy, copy->length * sizeof(bool));
     case OTEL_VALUE_INT_ARRAY:
-        copy->as.bytes = copy_bytes(pool, value->as.bytes, copy->length * sizeof(int64_t));
-        break;
+        return copy_bytes(pool, copy, copy->length * sizeof(int64_t));
     case OTEL_VALUE_DOUBLE_ARRAY:
-        copy->as.bytes = copy_bytes(pool, value->as.bytes, copy->length * sizeof(double));
+        return copy_bytes(pool, copy, copy->length * sizeof(double));
+    case OTEL_VALUE_ARRAY:
+    case OTEL_VALUE_MAP:
         break;
-    default:
-        return OTEL_ERROR_INVALID_ARGUMENT;
     }
-    return copy->as.bytes != NULL ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
+    return OTEL_ERROR_INVALID_ARGUMENT;
 }
 
 static otel_status copy_attributes(struct annotating *annotating, const otel_attribute *attributes,
@@ -132,7 +134,8 @@ static otel_status copy_attributes(struct annotating *annotating, const otel_att
     otel_status status = copies != NULL ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
     for (size_t i = 0; status == OTEL_OK && i < count; i++) {
         const char *key = attributes[i].key != NULL ? attributes[i].key : "";
-        status = copy_value(pool, &attributes[i].value, &copies[i].value);
+        copies[i].value = attributes[i].value;
+        status = copy_value(pool, &copies[i].value);
         copies[i].key = oteli_pool_text(pool, key, strlen(key));
         if (status == OTEL_OK && copies[i].key == NULL)
             status = OTEL_ERROR_NO_MEMORY;

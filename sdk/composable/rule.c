@@ -2,6 +2,7 @@
 /* sdk/composable/rule.c - the contracts are in rule.h. App threads. */
 #include "sdk/composable/rule.h"
 
+#include "api/encode/leaf_value.h"
 #include "common/text/pattern.h"
 #include "common/text/text.h"
 #include "sdk/sampling/consistent.h"
@@ -78,73 +79,64 @@ static bool accepts_second(const otel_sampling_rule *rule, const char *text, siz
     return !is_like_one_of(rule->excluded, rule->excluded_count, text, length);
 }
 
-static bool text_is_accepted(const otel_sampling_rule *rule, accepts *accept, const char *text)
+/* What a value that has no elements is compared as; a number in `text`. */
+static otel_slice text_of(const otel_value *value, char text[OTELI_DECIMAL_SIZE])
 {
-    return accept(rule, text, strlen(text));
-}
-
-static bool boolean_is_accepted(const otel_sampling_rule *rule, accepts *accept, bool boolean)
-{
-    return text_is_accepted(rule, accept, boolean ? "true" : "false");
-}
-
-static bool integer_is_accepted(const otel_sampling_rule *rule, accepts *accept, int64_t integer)
-{
-    char text[24];
-    snprintf(text, sizeof text, "%lld", (long long)integer);
-    return text_is_accepted(rule, accept, text);
-}
-
-static bool real_is_accepted(const otel_sampling_rule *rule, accepts *accept, double real)
-{
-    char text[OTELI_DECIMAL_SIZE];
-    if (isnan(real))
-        return text_is_accepted(rule, accept, "NaN");
-    if (isinf(real))
-        return text_is_accepted(rule, accept, real < 0 ? "-Infinity" : "Infinity");
-    return text_is_accepted(rule, accept, oteli_decimal_text(real, text));
-}
-
-/* One element of an array. */
-static bool element_is_accepted(const otel_sampling_rule *rule, accepts *accept,
-                                const otel_value *value, size_t i)
-{
-    switch (value->type) {
-    case OTEL_VALUE_STRING_ARRAY:
-        return value->as.strings[i] != NULL && text_is_accepted(rule, accept, value->as.strings[i]);
-    case OTEL_VALUE_BOOL_ARRAY:
-        return boolean_is_accepted(rule, accept, value->as.booleans[i]);
-    case OTEL_VALUE_INT_ARRAY:
-        return integer_is_accepted(rule, accept, value->as.integers[i]);
-    case OTEL_VALUE_DOUBLE_ARRAY:
-        return real_is_accepted(rule, accept, value->as.reals[i]);
-    default:
-        return false;
-    }
-}
-
-static bool value_is_accepted(const otel_sampling_rule *rule, accepts *accept,
-                              const otel_value *value)
-{
-    const bool is_there = value->as.bytes != NULL; /* of what is behind a pointer */
+    const double real = value->as.real;
     switch (value->type) {
     case OTEL_VALUE_STRING:
     case OTEL_VALUE_BYTES:
-        return accept(rule, is_there ? value->as.string : "", is_there ? value->length : 0);
+        return (otel_slice){value->as.string, value->as.string != NULL ? value->length : 0};
     case OTEL_VALUE_BOOL:
-        return boolean_is_accepted(rule, accept, value->as.boolean);
+        return oteli_slice_of(value->as.boolean ? "true" : "false");
     case OTEL_VALUE_INT:
-        return integer_is_accepted(rule, accept, value->as.integer);
+        snprintf(text, OTELI_DECIMAL_SIZE, "%lld", (long long)value->as.integer);
+        return oteli_slice_of(text);
     case OTEL_VALUE_DOUBLE:
-        return real_is_accepted(rule, accept, value->as.real);
+        if (isnan(real) || isinf(real))
+            return oteli_slice_of(isnan(real) ? "NaN" : real < 0 ? "-Infinity" : "Infinity");
+        return oteli_slice_of(oteli_decimal_text(real, text));
     case OTEL_VALUE_EMPTY:
-        return accept(rule, "", 0);
-    default:
+    case OTEL_VALUE_STRING_ARRAY:
+    case OTEL_VALUE_BOOL_ARRAY:
+    case OTEL_VALUE_INT_ARRAY:
+    case OTEL_VALUE_DOUBLE_ARRAY:
+    case OTEL_VALUE_ARRAY:
+    case OTEL_VALUE_MAP:
         break;
     }
-    for (size_t i = 0; is_there && i < value->length; i++)
-        if (element_is_accepted(rule, accept, value, i))
+    return (otel_slice){"", 0};
+}
+
+/* One element of an array, as a value of its own. */
+static otel_value element_of(const otel_value *array, size_t i)
+{
+    if (array->type == OTEL_VALUE_BOOL_ARRAY)
+        return otel_value_bool(array->as.booleans[i]);
+    if (array->type == OTEL_VALUE_INT_ARRAY)
+        return otel_value_int(array->as.integers[i]);
+    if (array->type == OTEL_VALUE_DOUBLE_ARRAY)
+        return otel_value_double(array->as.reals[i]);
+    return otel_value_string(array->as.strings[i]);
+}
+
+/* Of an array, one element is enough. Arrays of values and maps are not looked into. */
+static bool value_is_accepted(const otel_sampling_rule *rule, accepts *accept,
+                              const otel_value *value)
+{
+    char text[OTELI_DECIMAL_SIZE];
+    if (!oteli_value_has_elements(value)) {
+        const otel_slice slice = text_of(value, text);
+        return accept(rule, slice.data, slice.length);
+    }
+    const bool is_array = value->type <= OTEL_VALUE_DOUBLE_ARRAY && value->as.bytes != NULL;
+    for (size_t i = 0; is_array && i < value->length; i++) {
+        const otel_value element = element_of(value, i);
+        const bool is_null = element.type == OTEL_VALUE_STRING && element.as.string == NULL;
+        const otel_slice slice = text_of(&element, text);
+        if (!is_null && accept(rule, slice.data, slice.length))
             return true;
+    }
     return false;
 }
 
