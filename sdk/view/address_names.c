@@ -32,19 +32,11 @@ size_t oteli_name_in_hex(const void *bytes, size_t count, char name[OTELI_HEX_MO
     return (size_t)snprintf(name, OTELI_HEX_MOST, "0x%" PRIxPTR, address_of(bytes, count));
 }
 
-/* The length of what is left when the first `length` bytes of a text that goes on do not
- * end inside of a character. */
-static size_t whole_characters(const char *text, size_t length)
+/* A text of more than OTELI_NAME_MOST bytes, cut there, but not inside of a character. */
+static size_t cut(const char *text)
 {
-    size_t at = length;
-    while (at > 0 && length - at < 4) {
-        const uint8_t byte = (uint8_t)text[--at];
-        if (byte < 0x80)
-            return length;
-        if (byte >= 0xc0)
-            return at + (size_t)(byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : 2) > length ? at : length;
-    }
-    return length;
+    const size_t good = oteli_utf8_valid_prefix(text, OTELI_NAME_MOST);
+    return OTELI_NAME_MOST - good < 4 ? good : OTELI_NAME_MOST;
 }
 
 size_t oteli_name_look_up(const void *bytes, size_t count, char name[OTELI_NAME_MOST])
@@ -56,13 +48,13 @@ size_t oteli_name_look_up(const void *bytes, size_t count, char name[OTELI_NAME_
     if (length == 0)
         return oteli_name_in_hex(bytes, count, name);
     if (length > OTELI_NAME_MOST)
-        length = whole_characters(name, OTELI_NAME_MOST);
+        length = cut(name);
     if (oteli_utf8_is_valid(name, length))
         return length;
     char replaced[LONGEST_REPLACED];
     length = oteli_utf8_replace(name, length, replaced);
     if (length > OTELI_NAME_MOST)
-        length = whole_characters(replaced, OTELI_NAME_MOST);
+        length = cut(replaced);
     memcpy(name, replaced, length);
     return length;
 }

@@ -191,6 +191,11 @@ static bool next_of(otel_slice *rest, uint32_t number, struct oteli_field *field
 
 static void read_value(otel_value_view *value, otel_slice any_value)
 {
+    /* By the number of the field in AnyValue. */
+    static const otel_value_type types[] = {
+        OTEL_VALUE_EMPTY,  OTEL_VALUE_STRING,       OTEL_VALUE_BOOL, OTEL_VALUE_INT,
+        OTEL_VALUE_DOUBLE, OTEL_VALUE_STRING_ARRAY, OTEL_VALUE_MAP,  OTEL_VALUE_BYTES,
+    };
     *value = (otel_value_view){.slice = nothing};
     const uint8_t *at = (const uint8_t *)any_value.data;
     struct oteli_field field;
@@ -198,34 +203,14 @@ static void read_value(otel_value_view *value, otel_slice any_value)
         return;
     if (field.bytes != NULL)
         value->slice = bytes_of(&field);
-    switch (field.number) {
-    case 1:
-        value->type = OTEL_VALUE_STRING;
-        break;
-    case 2:
-        value->type = OTEL_VALUE_BOOL;
+    if (field.number < sizeof types / sizeof types[0])
+        value->type = types[field.number];
+    if (value->type == OTEL_VALUE_BOOL)
         value->boolean = field.value != 0;
-        break;
-    case 3:
-        value->type = OTEL_VALUE_INT;
+    else if (value->type == OTEL_VALUE_INT)
         value->integer = (int64_t)field.value;
-        break;
-    case 4:
-        value->type = OTEL_VALUE_DOUBLE;
+    else if (value->type == OTEL_VALUE_DOUBLE)
         memcpy(&value->real, &field.value, sizeof value->real);
-        break;
-    case 5:
-        value->type = OTEL_VALUE_STRING_ARRAY;
-        break;
-    case 6:
-        value->type = OTEL_VALUE_MAP;
-        break;
-    case 7:
-        value->type = OTEL_VALUE_BYTES;
-        break;
-    default:
-        break;
-    }
 }
 
 bool otel_attribute_next(otel_slice *rest, uint32_t number, otel_attribute_view *attribute)
