@@ -10,9 +10,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
@@ -40,13 +40,6 @@ struct held {
 };
 static const struct held nothing = {-1, -1, {-1, -1}};
 
-static bool is_ours(const struct oteli_event_fds *event_fds, int side)
-{
-    struct stat found;
-    return fstat(event_fds->pair[side], &found) == 0 && found.st_dev == event_fds->device &&
-           found.st_ino == event_fds->inodes[side];
-}
-
 /* A timer with this mark goes off once, and then again in more than thirty years: a period that no
  * other has, and by which it is known. */
 static bool set_timer(int timer_fd, long mark, struct timespec next)
@@ -70,8 +63,8 @@ static struct held still_held(const struct oteli_event_fds *event_fds)
     const int saved_errno = errno;
     const int epoll_fd = epoll_fd_of(event_fds);
     for (int side = 0; side < 2; side++)
-        if (is_ours(event_fds, side))
-            held.pair[side] = event_fds->pair[side];
+        if (oteli_owned_fd_is_ours(&event_fds->pair[side]))
+            held.pair[side] = event_fds->pair[side].fd;
     if (is_our_timer(event_fds))
         held.timer_fd = event_fds->timer_fd;
     if ((held.pair[0] >= 0 && control(epoll_fd, EPOLL_CTL_MOD, held.pair[0], BELL)) ||
@@ -125,21 +118,21 @@ static void take_place(struct held *held, int number)
     held->pair[1] = number;
 }
 
-static long mark_of(const struct stat *made)
+static long mark_of(const struct oteli_owned_fd *made)
 {
-    return (long)(made->st_ino % OTELI_NS_PER_S);
+    return (long)(made->inode % OTELI_NS_PER_S);
 }
 
 bool oteli_event_fds_open(struct oteli_event_fds *event_fds)
 {
-    struct stat made[2];
+    struct oteli_owned_fd made[2];
     const struct held before = still_held(event_fds);
     struct held kept = before;
     if (kept.pair[0] < 0 || kept.pair[1] < 0)
         kept.pair[0] = kept.pair[1] = -1; /* one end alone is of no use */
     struct held held = kept;
-    if (!complete(&held) || fstat(held.pair[0], &made[0]) != 0 ||
-        fstat(held.pair[1], &made[1]) != 0 || !put(&held, held.pair[0], BELL) ||
+    if (!complete(&held) || !oteli_owned_fd_set(&made[0], held.pair[0]) ||
+        !oteli_owned_fd_set(&made[1], held.pair[1]) || !put(&held, held.pair[0], BELL) ||
         !put(&held, held.timer_fd, TIMER) ||
         (kept.timer_fd < 0 && !set_timer(held.timer_fd, mark_of(&made[0]), (struct timespec){0}))) {
         close_all(&held, &kept);
@@ -150,11 +143,8 @@ bool oteli_event_fds_open(struct oteli_event_fds *event_fds)
             close(before.pair[0]);
         take_place(&held, before.pair[1]);
     }
-    for (int i = 0; i < 2; i++) {
-        event_fds->pair[i] = held.pair[i];
-        event_fds->inodes[i] = made[i].st_ino;
-    }
-    event_fds->device = made[0].st_dev;
+    made[1].fd = held.pair[1];
+    memcpy(event_fds->pair, made, sizeof made);
     if (kept.timer_fd < 0) {
         event_fds->timer_ns = UINT64_MAX;
         event_fds->timer_mark = mark_of(&made[0]);
@@ -186,7 +176,7 @@ int oteli_event_fds_ms(uint64_t then_ns)
 static void hear(const struct oteli_event_fds *event_fds)
 {
     char heard[256];
-    while (read(event_fds->pair[0], heard, sizeof heard) == (ssize_t)sizeof heard)
+    while (read(event_fds->pair[0].fd, heard, sizeof heard) == (ssize_t)sizeof heard)
         continue;
 }
 
@@ -232,5 +222,5 @@ void oteli_event_fds_rest(struct oteli_event_fds *event_fds)
 {
     (void)oteli_event_fds_watch(event_fds, -1);
     oteli_event_fds_set_timer(event_fds, UINT64_MAX);
-    (void)control(epoll_fd_of(event_fds), EPOLL_CTL_MOD, event_fds->pair[0], MUTE);
+    (void)control(epoll_fd_of(event_fds), EPOLL_CTL_MOD, event_fds->pair[0].fd, MUTE);
 }

@@ -16,21 +16,19 @@
 #ifndef OTELI_EVENT_LOOP_FDS_H
 #define OTELI_EVENT_LOOP_FDS_H
 
+#include "common/os/owned_fd.h"
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct oteli_event_fds {
-    bool is_chosen;       /* there is no thread. Constant */
-    bool is_driven;       /* by some thread; under the engine's mutex */
-    uint32_t epoll_fd;    /* which any thread may ask for: atomic, an int … */
-    int pair[2];          /* … the waker writes to the second … */
-    int timer_fd;         /* … */
-    int exporter_fd;      /* … and this one is an exporter's; -1: none is watched */
-    dev_t device;         /* what the pair is known by … */
-    ino_t inodes[2];      /* … and by these … */
-    long timer_mark;      /* … and the timer */
-    uint64_t timer_ns;    /* what the timer is set to; 0: it has gone off since */
+    bool is_chosen;                /* there is no thread. Constant */
+    bool is_driven;                /* by some thread; under the engine's mutex */
+    uint32_t epoll_fd;             /* which any thread may ask for: atomic, an int … */
+    struct oteli_owned_fd pair[2]; /* … the waker writes to the second … */
+    int timer_fd;                  /* … */
+    int exporter_fd;               /* … and this one is an exporter's; -1: none is watched */
+    long timer_mark;               /* what the timer is known by */
+    uint64_t timer_ns;             /* what the timer is set to; 0: it has gone off since */
     uint64_t next_ns;     /* when to be called again in any case; UINT64_MAX: never. Atomic */
     uint64_t deadline_ns; /* until when the driving thread has time */
     uint64_t flush_heard; /* requests for a flush by the last look. Atomic */

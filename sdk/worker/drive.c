@@ -28,7 +28,8 @@ bool oteli_drive_init(struct oteli_engine *engine)
     engine->event_fds.rests = 1;
     if (!oteli_event_fds_open(&engine->event_fds))
         return false;
-    oteli_waker_set_fd(&engine->waker, engine->event_fds.pair[1], engine->event_fds.inodes[1]);
+    oteli_waker_set_fd(&engine->waker, engine->event_fds.pair[1].fd,
+                       engine->event_fds.pair[1].inode);
     return true;
 }
 
@@ -39,7 +40,8 @@ static bool reopen(struct oteli_engine *engine)
     const uint32_t before = oteli_load_relaxed_32(&engine->event_fds.epoll_fd);
     if (!oteli_event_fds_open(&engine->event_fds))
         return false;
-    oteli_waker_set_fd(&engine->waker, engine->event_fds.pair[1], engine->event_fds.inodes[1]);
+    oteli_waker_set_fd(&engine->waker, engine->event_fds.pair[1].fd,
+                       engine->event_fds.pair[1].inode);
     OTELI_LOG(OTEL_LOG_WARN, "descriptors of the SDK were closed%s",
               oteli_load_relaxed_32(&engine->event_fds.epoll_fd) != before
                   ? "; otel_poll_fd is another one now"

@@ -149,7 +149,7 @@ void oteli_on_idle_sleep(struct oteli_engine *engine, uint32_t heard, int64_t wa
         return;
     }
     deadline_ns = oteli_on_idle_watch(engine, deadline_ns);
-    oteli_waker_set_fd(waker, event_fds->pair[1], event_fds->inodes[1]);
+    oteli_waker_set_fd(waker, event_fds->pair[1].fd, event_fds->pair[1].inode);
     /* A thread that wakes the worker and does not know of the socket yet has changed the waker's
      * word before, and one that does so after the worker has gone back to the futex changes it
      * before the worker looks at it again. */
