@@ -119,10 +119,7 @@ const otel_propagator *oteli_propagator_of_list(const char *names)
     otel_slice name;
     while (count < OTEL_PROPAGATORS_MOST && oteli_list_next(&rest, &name)) {
         const otel_propagator *part = named(name);
-        bool is_new = part != NULL && part != otel_propagator_none();
-        for (size_t i = 0; i < count; i++)
-            is_new = is_new && parts[i] != part;
-        if (is_new)
+        if (part != NULL && part != otel_propagator_none())
             parts[count++] = part;
     }
     if (count == 0)
