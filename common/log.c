@@ -2,7 +2,7 @@
 /* common/log.c - filter, cap, format, and hand to the handler of the moment.
  *
  * Threads:  any thread. Nothing waits for anything: a call site lets one thread of several
- *           through, and a handler is exchanged without stopping those who read it.
+ *           through, and a handler is exchanged without stopping threads that read it.
  * Owns:     the level, the handlers, and a page that forked children share.
  *
  * A handler is two words, function and state, that must never be mixed. They live in a

@@ -45,7 +45,7 @@ void oteli_custom_ask(struct oteli_thread *thread, const struct oteli_sampling_q
     result->has_tracestate = false;
     const struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
     if (sdk != NULL && sdk->generation == thread->generation)
-        sdk->judge(sdk, question, result);
+        sdk->ask_sampler(sdk, question, result);
     oteli_sdk_return(thread);
 }
 

@@ -83,8 +83,8 @@ struct oteli_sdk {
     /* The program's own sampler, asked for every span where program.has_callbacks. The result
      * comes in with the decision
      * DROP; of the rest of it only what a flag or a count announces is valid. */
-    void (*judge)(const struct oteli_sdk *, const struct oteli_sampling_question *,
-                  otel_sampling_result *);
+    void (*ask_sampler)(const struct oteli_sdk *, const struct oteli_sampling_question *,
+                        otel_sampling_result *);
 
     /* See struct oteli_program. Of the ids one is wanted, and the other NULL. */
     void (*make_ids)(const struct oteli_sdk *, uint8_t *trace_id, uint8_t *span_id);

@@ -137,8 +137,7 @@ struct oteli_engine {
     struct oteli_pass pass;
     struct oteli_event_fds event_fds;
     uint64_t told_drops;      /* by threads, and known to the log … */
-    uint64_t drops_meanwhile; /* … since it said that the queue is full … */
-    bool threads_drop;        /* … and whether it goes on */
+    uint64_t drops_meanwhile; /* … since it said that the queue is full; 0: it is not */
     uint64_t tick_ns;         /* when to export the spans that wait; UINT64_MAX: asleep */
     bool asleep;              /* the generation says so: the next span wakes us */
 
@@ -159,7 +158,7 @@ struct oteli_engine {
     uint64_t stop_deadline_ns;  /* 0: running; monotonic */
 
     pthread_t thread;
-    struct oteli_engine *next_grave;
+    struct oteli_engine *next_retired;
     uint64_t
         told_dropped[OTELI_ORIGINS]; /* of self_metrics.c; under the lock of the current engine */
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sdk/lifecycle/announce.h - one message at the start: where spans go, by which sampler, and who
+/* sdk/lifecycle/announce.h - one message at the start: where spans go, by which sampler, and what
  * said so. Start/stop only. */
 #ifndef OTELI_ANNOUNCE_H
 #define OTELI_ANNOUNCE_H

@@ -58,8 +58,8 @@ static bool sample(const struct oteli_sdk *sdk, const struct oteli_sampling *abo
     return oteli_ratio_samples(&engine->settings.sampler.ratio, about->trace_id);
 }
 
-static void judge(const struct oteli_sdk *sdk, const struct oteli_sampling_question *question,
-                  otel_sampling_result *result)
+static void ask_sampler(const struct oteli_sdk *sdk, const struct oteli_sampling_question *question,
+                        otel_sampling_result *result)
 {
     const struct oteli_engine_settings *settings = &oteli_engine_of(sdk)->settings;
     if (settings->custom_sampler.sample != NULL) {
@@ -150,7 +150,7 @@ static void set_sdk(struct oteli_engine *engine, const struct oteli_engine_optio
         .synchronous = synchronous,
         .starts_asleep = !synchronous,
         .sample = sample,
-        .judge = judge,
+        .ask_sampler = ask_sampler,
         .make_ids = make_ids,
         .is_tracer_enabled = is_tracer_enabled,
         .span_started = oteli_processors_start,

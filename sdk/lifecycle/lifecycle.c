@@ -30,56 +30,56 @@
 
 enum { GRACE_NS = 50 * OTELI_NS_PER_MS };
 
-static struct oteli_engine *graves;               /* engines that a thread may still be inside */
+static struct oteli_engine *retired;              /* engines that a thread may still be inside */
 static void (*shutdown_hook)(int64_t timeout_ms); /* what otel_shutdown stops first */
 
 static void forget_parent(void)
 {
     oteli_current_forget();
     oteli_process_context_forget();
-    graves = NULL;
+    retired = NULL;
 }
 
 /* Whether its worker has let go of it, the mutex included. */
-static bool worker_has_left(struct oteli_engine *grave)
+static bool worker_has_left(struct oteli_engine *engine)
 {
-    if (pthread_mutex_trylock(&grave->mutex) != 0)
+    if (pthread_mutex_trylock(&engine->mutex) != 0)
         return false;
-    const bool done = grave->done;
-    pthread_mutex_unlock(&grave->mutex);
+    const bool done = engine->done;
+    pthread_mutex_unlock(&engine->mutex);
     return done;
 }
 
 /* Take out the engines of earlier runs that no thread is inside any more. They are freed without
  * the lock: what an exporter does when it is freed may call us. */
-static struct oteli_engine *bury(void)
+static struct oteli_engine *take_unused(void)
 {
-    struct oteli_engine *buried = NULL;
+    struct oteli_engine *unused = NULL;
     if (oteli_current.engine != NULL) {
-        oteli_current.engine->next_grave = graves;
-        graves = oteli_current.engine;
+        oteli_current.engine->next_retired = retired;
+        retired = oteli_current.engine;
         oteli_current.engine = NULL;
     }
-    struct oteli_engine **at = &graves;
+    struct oteli_engine **at = &retired;
     while (*at != NULL) {
-        struct oteli_engine *grave = *at;
-        if (!worker_has_left(grave) || grave->users != 0 || !oteli_sdk_wait_until_left(0)) {
-            at = &grave->next_grave;
+        struct oteli_engine *engine = *at;
+        if (!worker_has_left(engine) || engine->users != 0 || !oteli_sdk_wait_until_left(0)) {
+            at = &engine->next_retired;
             continue;
         }
-        *at = grave->next_grave;
-        grave->next_grave = buried;
-        buried = grave;
+        *at = engine->next_retired;
+        engine->next_retired = unused;
+        unused = engine;
     }
-    return buried;
+    return unused;
 }
 
-static void free_buried(struct oteli_engine *buried)
+static void free_engines(struct oteli_engine *engines)
 {
-    while (buried != NULL) {
-        struct oteli_engine *next = buried->next_grave;
-        oteli_engine_free(buried);
-        buried = next;
+    while (engines != NULL) {
+        struct oteli_engine *next = engines->next_retired;
+        oteli_engine_free(engines);
+        engines = next;
     }
 }
 
@@ -219,9 +219,9 @@ otel_status oteli_start(const struct oteli_engine_options *options)
     stay_loaded(options);
     oteli_current_lock();
     otel_status status = begin_locked(options);
-    struct oteli_engine *buried = status == OTEL_OK ? bury() : NULL;
+    struct oteli_engine *unused = status == OTEL_OK ? take_unused() : NULL;
     oteli_current_unlock();
-    free_buried(buried);
+    free_engines(unused);
     if (status == OTEL_OK && !options->config->sdk_disabled)
         status = start_engine(options);
     else
@@ -487,9 +487,9 @@ otel_status otel_start_with(const otel_sdk_options *options)
 void oteli_lifecycle_reset(void)
 {
     oteli_current_lock();
-    struct oteli_engine *buried = oteli_current.is_running ? NULL : bury();
+    struct oteli_engine *unused = oteli_current.is_running ? NULL : take_unused();
     oteli_current_unlock();
-    free_buried(buried);
+    free_engines(unused);
 }
 
 /* Spans that are on their way. A lock that is taken is not waited for: its holder may be the
@@ -526,5 +526,5 @@ __attribute__((destructor)) static void free_at_exit(void)
     if (oteli_current.is_running)
         say_what_is_lost();
     else
-        free_buried(bury());
+        free_engines(take_unused());
 }

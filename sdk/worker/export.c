@@ -83,22 +83,19 @@ void oteli_export_tell_drops(struct oteli_engine *engine)
             dropped += oteli_load_relaxed_64(&at->counts.dropped[OTEL_DROP_QUEUE_FULL]) +
                        oteli_load_relaxed_64(&at->counts.dropped[OTEL_DROP_BYTE_LIMIT]);
     const uint64_t more = dropped - engine->told_drops;
-    if (more != 0 && !engine->threads_drop)
+    const uint64_t meanwhile = engine->drops_meanwhile;
+    engine->told_drops = dropped;
+    engine->drops_meanwhile = more != 0 ? meanwhile + more : 0;
+    if (more != 0 && meanwhile == 0)
         OTELI_LOG_LOST(OTEL_LOG_WARN, more,
                        "losing spans: the queue of %" PRIu64
                        " (OTEL_BSP_MAX_QUEUE_SIZE) or its memory "
                        "(OTEL_C_QUEUE_MAX_BYTES) is full; %" PRIu64 " span%s lost so far",
                        engine->settings.queue_size, more, oteli_is_or_are(more));
-    engine->drops_meanwhile += more;
-    const uint64_t meanwhile = engine->drops_meanwhile;
-    if (more == 0 && engine->threads_drop) {
+    if (more == 0 && meanwhile != 0)
         OTELI_LOG_LOST(OTEL_LOG_WARN, meanwhile,
                        "there is room in the queue again, %" PRIu64 " span%s lost meanwhile",
                        meanwhile, meanwhile == 1 ? " was" : "s were");
-        engine->drops_meanwhile = 0;
-    }
-    engine->threads_drop = more != 0;
-    engine->told_drops = dropped;
 }
 
 static void count_call(struct oteli_pipeline *pipeline, const struct oteli_call *call, uint64_t ns)

@@ -252,7 +252,7 @@ static void end_pass(struct oteli_engine *engine)
         engine->drain.taken != engine->pass.taken_before || engine->pass.left_over != 0;
     engine->pass.is_under_way = false;
     if (reason == OTELI_REASON_TICK || reason == OTELI_REASON_FLUSH ||
-        (reason == OTELI_REASON_FULL && !engine->threads_drop))
+        (reason == OTELI_REASON_FULL && engine->drops_meanwhile == 0))
         oteli_export_tell_drops(engine);
     if (reason == OTELI_REASON_TICK)
         on_tick(engine, found);

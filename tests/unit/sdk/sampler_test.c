@@ -506,8 +506,7 @@ TEST(a_tracestate_that_gets_too_long_loses_members_of_others)
     char many[512] = ""; /* as many as may be: with `ot` one more */
     for (unsigned i = 0; i < 32; i++)
         snprintf(many + strlen(many), sizeof many - strlen(many), "%sk%u=v", i ? "," : "", i);
-    snprintf(after, sizeof after, "ot=th:8,%.*s", (int)(strlen(many) - strlen(",k31=v")),
-             many);
+    snprintf(after, sizeof after, "ot=th:8,%.*s", (int)(strlen(many) - strlen(",k31=v")), many);
     assert_tracestate(0.5, REMOTE, many, after);
 }
 
