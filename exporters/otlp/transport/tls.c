@@ -23,14 +23,17 @@ enum {
     FRESH_S = 2 /* file systems' clocks tick this slowly at worst */
 };
 
+#define NO_CERTIFICATE "there is no whole certificate in PEM form in it"
+#define NO_KEY "there is no whole key in PEM form in it"
+
 static const struct {
     const char *name;
     const char *label; /* how the label of a wanted block of PEM ends */
-    const char *none;  /* what there is none of */
+    const char *none;  /* what is wrong without such a block */
 } kinds[OTELI_TLS_FILES] = {
-    [OTELI_TLS_CA] = {"CA file", "CERTIFICATE-----", "certificate"},
-    [OTELI_TLS_CERTIFICATE] = {"client certificate", "CERTIFICATE-----", "certificate"},
-    [OTELI_TLS_KEY] = {"client key", "PRIVATE KEY-----", "key"},
+    [OTELI_TLS_CA] = {"CA file", "CERTIFICATE-----", NO_CERTIFICATE},
+    [OTELI_TLS_CERTIFICATE] = {"client certificate", "CERTIFICATE-----", NO_CERTIFICATE},
+    [OTELI_TLS_KEY] = {"client key", "PRIVATE KEY-----", NO_KEY},
 };
 
 void oteli_tls_files_init(struct oteli_tls_files *files, const struct oteli_tls *tls)
@@ -123,24 +126,22 @@ static bool look_at(struct oteli_tls_files *files, enum oteli_tls_which which)
     struct oteli_error_text text;
     size_t length;
     char *bytes = read_file(file, &length);
-    const int error = errno;
+    const char *problem = bytes == NULL                    ? oteli_error_text(errno, &text)
+                          : oteli_tls_is_pem(bytes, which) ? NULL
+                                                           : kinds[which].none;
     const bool was_missing = file->is_missing;
-    file->is_missing = bytes == NULL || !oteli_tls_is_pem(bytes, which);
+    file->is_missing = problem != NULL;
     file->is_fresh = may_change_unseen(&file->seen);
-    if (file->is_missing) {
-        if (bytes == NULL)
-            snprintf(files->problem, sizeof files->problem, "the %s %s cannot be used: %s",
-                     kinds[which].name, file->path, oteli_error_text(error, &text));
-        else
-            snprintf(files->problem, sizeof files->problem,
-                     "the %s %s cannot be used: there is no whole %s in PEM form in it",
-                     kinds[which].name, file->path, kinds[which].none);
+    if (bytes == NULL || problem != NULL) {
+        snprintf(files->problem, sizeof files->problem, "the %s %s cannot be used: %s",
+                 kinds[which].name, file->path, problem);
         if (!was_missing)
             OTELI_LOG(OTEL_LOG_WARN, "%s%s", files->problem,
                       file->bytes != NULL ? "; what was read before stays in use" : "");
+        free(bytes);
+        return false;
     }
-    if (file->is_missing || (file->bytes != NULL && file->length == length &&
-                             memcmp(file->bytes, bytes, length) == 0)) {
+    if (file->bytes != NULL && file->length == length && memcmp(file->bytes, bytes, length) == 0) {
         free(bytes);
         return false;
     }
