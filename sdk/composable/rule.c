@@ -86,7 +86,9 @@ static otel_slice text_of(const otel_value *value, char text[OTELI_DECIMAL_SIZE]
     switch (value->type) {
     case OTEL_VALUE_STRING:
     case OTEL_VALUE_BYTES:
-        return (otel_slice){value->as.string, value->as.string != NULL ? value->length : 0};
+        if (value->as.string == NULL)
+            break;
+        return (otel_slice){value->as.string, value->length};
     case OTEL_VALUE_BOOL:
         return oteli_slice_of(value->as.boolean ? "true" : "false");
     case OTEL_VALUE_INT:
