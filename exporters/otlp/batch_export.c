@@ -200,7 +200,8 @@ static void note(struct oteli_batch_export *batch_export,
 {
     if (batch_export->spool_sender == NULL || request_call->attempts == 0)
         return;
-    oteli_spool_sender_note(batch_export->spool_sender, was_answered);
+    oteli_spool_sender_note(batch_export->spool_sender,
+                            was_answered ? NULL : request_call->outcome.problem);
     if (!was_answered && request_call->outcome.is_throttled)
         oteli_spool_sender_hold_off(batch_export->spool_sender, request_call->outcome.asked_ms);
 }

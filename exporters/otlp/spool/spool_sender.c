@@ -125,9 +125,8 @@ static void mark_reachable(struct oteli_spool_sender *spool_sender)
 static void mark_unreachable(struct oteli_spool_sender *spool_sender, const char *problem)
 {
     if (!spool_sender->is_away)
-        OTELI_LOG(OTEL_LOG_WARN, "%s is away%s%s; spans are put to disk in %s",
-                  spool_sender->receiver->name, problem[0] != '\0' ? ": " : "", problem,
-                  spool_sender->options.directory);
+        OTELI_LOG(OTEL_LOG_WARN, "%s is away: %s; spans are put to disk in %s",
+                  spool_sender->receiver->name, problem, spool_sender->options.directory);
     spool_sender->is_away = true;
     spool_sender->failures++;
     set_next_try(spool_sender, 0);
@@ -142,12 +141,12 @@ bool oteli_spool_sender_is_away(const struct oteli_spool_sender *spool_sender)
     return can_try_files || oteli_monotonic_ns() < spool_sender->next_try_ns;
 }
 
-void oteli_spool_sender_note(struct oteli_spool_sender *spool_sender, bool has_answered)
+void oteli_spool_sender_note(struct oteli_spool_sender *spool_sender, const char *problem)
 {
-    if (has_answered)
+    if (problem == NULL)
         mark_reachable(spool_sender);
     else
-        mark_unreachable(spool_sender, "");
+        mark_unreachable(spool_sender, problem);
 }
 
 void oteli_spool_sender_hold_off(struct oteli_spool_sender *spool_sender, uint64_t asked_ms)

@@ -47,9 +47,9 @@ void oteli_spool_sender_free(struct oteli_spool_sender *spool_sender);
 /* Whether to put the next batch to disk at once. */
 bool oteli_spool_sender_is_away(const struct oteli_spool_sender *spool_sender);
 
-/* What an attempt of the exporter's own has shown: whether the receiver answered, be it to
- * refuse, or was not there or busy. */
-void oteli_spool_sender_note(struct oteli_spool_sender *spool_sender, bool has_answered);
+/* What an attempt of the exporter's own has shown: NULL: the receiver answered, be it to refuse;
+ * else why it is away, for the log. */
+void oteli_spool_sender_note(struct oteli_spool_sender *spool_sender, const char *problem);
 
 /* What the receiver asked for with the attempt that failed: no probe before that time. */
 void oteli_spool_sender_hold_off(struct oteli_spool_sender *spool_sender, uint64_t asked_ms);

@@ -129,7 +129,7 @@ TEST(spans_go_to_disk_when_the_receiver_is_away)
     assert_int_equal(requests(), 1); /* nobody waited for another one */
     assert_int_equal(spool_files_count(&files, ".otlp"), 1);
     assert_int_equal(COUNTED(stored), 3);
-    assert_non_null(strstr(fixture.log, "is away"));
+    assert_non_null(strstr(fixture.log, "is away: HTTP status 503"));
 }
 
 TEST(while_it_is_away_batches_go_to_disk_at_once)
