@@ -72,7 +72,7 @@ static OTELI_NOINLINE void end_any(otel_span_ref span, uint64_t end_ns, struct o
         return;
     }
     if (is_detached && OTELI_UNLIKELY(active->generation != thread->generation))
-        oteli_thread_for_end(active->generation); /* takes the span's SDK, if it still runs */
+        oteli_thread_for_end(active->generation); /* takes the span's SDK, if it is the last one */
     if (OTELI_UNLIKELY(oteli_processing_knows(active))) {
         active = oteli_processing_end(thread, active, span, end);
         if (active == NULL)

@@ -80,9 +80,9 @@ struct oteli_sdk {
     /* Asked where `decide` says OTELI_DECIDE_ASK. */
     bool (*sample)(const struct oteli_sdk *, const struct oteli_sampling *);
 
-    /* The program's own sampler, asked for every span where program.has_callbacks. The result
-     * comes in with the decision
-     * DROP; of the rest of it only what a flag or a count announces is valid. */
+    /* Where program.has_callbacks: asked for every span, the program's sampler or ours. The result
+     * comes in with the decision DROP; of the rest only what a flag or a count
+     * announces is valid. */
     void (*ask_sampler)(const struct oteli_sdk *, const struct oteli_sampling_question *,
                         otel_sampling_result *);
 

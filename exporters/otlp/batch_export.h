@@ -18,8 +18,8 @@
  *
  *     HTTP 2xx, grpc-status 0          DELIVERED   DELIVERED    delivered, or rejected by a
  *                                                               partial success
- *     429, 502, 503, 504, a gRPC code  RETRY       after the    spooled, or dropped as
- *     to retry, no connection,                     deadline:
+ *     429, 502, 503, 504, a gRPC code  RETRY       no time for  spooled, or dropped as
+ *     to retry, no connection,                     another:
  *     no answer                                    EXHAUSTED      retry_exhausted
  *                                                  UNCONFIRMED    unconfirmed
  *     413, or a text about the size    TOO_LARGE   TOO_LARGE    sent in halves; a single span is

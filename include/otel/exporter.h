@@ -33,7 +33,7 @@ typedef enum otel_drop_reason {
     OTEL_DROP_ALREADY_SHUTDOWN, /* it ended after otel_shutdown */
     OTEL_DROP_SHUTDOWN_TIMEOUT, /* still waiting when otel_shutdown had to return */
     OTEL_DROP_RETRY_EXHAUSTED,  /* away or busy, and no attempt more before the deadline */
-    OTEL_DROP_PERMANENT_ERROR,  /* the receiver refused the whole request */
+    OTEL_DROP_PERMANENT_ERROR,  /* the receiver refused it, or TLS cannot work */
     OTEL_DROP_UNCONFIRMED,      /* sent, but no answer came until the deadline */
     OTEL_DROP_EXPORT_TIMEOUT,   /* the exporter did not finish in OTEL_BSP_EXPORT_TIMEOUT */
     OTEL_DROP_NO_MEMORY,

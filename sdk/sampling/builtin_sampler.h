@@ -21,7 +21,7 @@ struct oteli_sampler {
 /* By OTEL_TRACES_SAMPLER and OTEL_TRACES_SAMPLER_ARG. */
 void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config *config);
 
-/* Whether the SDK itself has a sampler of that name. */
+/* Whether library otel-sdk makes a sampler of that name by itself. */
 bool oteli_sampler_is_known(const char *name);
 
 #endif
