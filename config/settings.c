@@ -5,6 +5,8 @@
 #include "common/config/configuration.h"
 #include "common/text/text.h"
 
+#include <inttypes.h>
+
 /* Severities of OpenTelemetry to those of OTEL_LOG_LEVEL. Nothing here is fatal. */
 static const char *log_level_of(const char *severity)
 {
@@ -113,12 +115,20 @@ static void read_batches(const struct oteli_node *processors, struct oteli_file 
         const struct oteli_item *kind = item->value->items;
         if (strcmp(kind->key, "batch") != 0)
             continue;
+        const int64_t queue = number_or(kind->value, "max_queue_size", 2048);
+        const int64_t size = number_or(kind->value, "max_export_batch_size", 512);
         const otel_sdk_options batch = {
             .bsp_schedule_delay = number_or(kind->value, "schedule_delay", 5000),
             .bsp_export_timeout = number_or(kind->value, "export_timeout", 30000),
-            .bsp_max_queue_size = number_or(kind->value, "max_queue_size", 2048),
-            .bsp_max_export_batch_size = number_or(kind->value, "max_export_batch_size", 512),
+            .bsp_max_queue_size = queue,
+            .bsp_max_export_batch_size = size < queue ? size : queue,
         };
+        if (is_first && size > queue)
+            oteli_doubt(file, kind->key_place,
+                        "tracer_provider.processors[%zu].batch has batches of %" PRId64
+                        " spans, which do not fit in its queue of %" PRId64
+                        "; using batches of %" PRId64,
+                        index, size, queue, queue);
         if (is_first)
             oteli_config_put_over(&settings->options, &batch);
         else if (!is_same_batch(&batch, &settings->options))
