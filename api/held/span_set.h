@@ -4,7 +4,7 @@
  *
  *   a root that holds back    HELD bit in its handle, inherited by its descendants
  *   a collected stretch       COLLECTED bit, in the place that otel_lines_begin puts on the
- *                             stack and in the local spans on top of it
+ *                             stack and in the entered spans on top of it
  *
  * A span with .hold below another that holds has a set of its own inside the other's: what it keeps
  * goes on to that one, which decides in turn. Below one that was decided against it is a member.

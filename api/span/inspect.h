@@ -2,7 +2,7 @@
 /* api/span/inspect.h - what is known by now of a span that is open: lent to profiles, whose labels
  * say it.
  *
- * Threads:  app threads; a local span's own. Nothing is kept, nothing allocates. */
+ * Threads:  app threads; an entered span's own. Nothing is kept, nothing allocates. */
 #ifndef OTELI_INSPECT_H
 #define OTELI_INSPECT_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/span/start.c - start spans: the first half of the hot path; end.c has the other.
  *
- * App threads. A local span is a place on its thread's stack. Entering it is: one
+ * App threads. An entered span is a place on its thread's stack. Entering it is: one
  * thread-local access, one comparison that covers every unusual state, ids, the name, and
  * the clock. scripts/bench.sh span measures what it costs.
  *

@@ -17,7 +17,7 @@ static OTELI_INLINE void oteli_commit_to(struct oteli_thread *thread, struct ote
 {
     oteli_count(&thread->counts.ended, spans);
     thread->used = used;
-    oteli_store_release_32(&line->committed, used); /* pairs with the load of take_from */
+    oteli_store_release_32(&line->committed, used); /* pairs with the load of committed_in */
 }
 
 static inline void oteli_commit(struct oteli_thread *thread, uint32_t size, uint32_t spans)

@@ -9,7 +9,7 @@
  * docs/FUNCTIONS.md has the rest.
  *
  * Threads:  any thread.
- * Cost:     that of a local span for each call of a function, while an SDK runs. */
+ * Cost:     that of an entered span for each call of a function, while an SDK runs. */
 #ifndef OTEL_FUNCTIONS_H
 #define OTEL_FUNCTIONS_H
 

@@ -3,7 +3,7 @@
  * any number of parents, or take the spans of a trace in process.
  *
  *     otel_lines_begin();
- *     commit(batch);                        local spans as usual, but of no trace yet
+ *     commit(batch);                        entered spans as usual, but of no trace yet
  *     otel_lines *work = otel_lines_end();
  *     otel_lines_mount(work, requests, request_count, NULL);   in each of their traces
  *     otel_lines_free(work);

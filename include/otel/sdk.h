@@ -54,7 +54,7 @@ typedef struct otel_sdk_options {
     int64_t queue_max_bytes;           /* bytes of ended spans, OTEL_C_QUEUE_MAX_BYTES */
 
     /* Where spans go. */
-    const char *traces_exporter;    /* OTEL_TRACES_EXPORTER: otlp, console, none; a list */
+    const char *traces_exporter;    /* OTEL_TRACES_EXPORTER; a list */
     const otel_exporter *exporters; /* exporters of your own, each a pipeline more */
     size_t exporter_count;
     bool simple;                        /* export each span when it ends, on the thread that ends

@@ -5,7 +5,7 @@
  *     app threads ─quotas─▶ reserved        drain ─▶ batch ─▶ export ─▶ pipelines
  *                 ──lines─▶ ring ─────────▶    (worker.c drives these, on otel-export)
  *                 ─waker──▶
- *     any thread  ──asks──▶ flush_wanted, stopping
+ *     any thread  ──asks──▶ flush_wanted, stop_deadline_ns
  *
  * One engine lives from otel_start to the next otel_start, so that its statistics can be
  * read after the shutdown. */

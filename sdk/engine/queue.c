@@ -31,7 +31,7 @@ static bool has_room(const struct oteli_engine *engine)
 }
 
 /* There is room again. Behind a full atomic that has made it. */
-static void unsay_full(const struct oteli_engine *engine)
+static void clear_full(const struct oteli_engine *engine)
 {
     if (oteli_load_relaxed_64(&oteli_full) == engine->sdk.generation)
         oteli_store_relaxed_64(&oteli_full, 0);
@@ -43,10 +43,10 @@ static void mark_queue_full(const struct oteli_engine *engine)
 {
     oteli_exchange_full_64(&oteli_full, engine->sdk.generation);
     if (has_room(engine))
-        unsay_full(engine);
+        clear_full(engine);
 }
 
-static void warn_of_full_queue(struct oteli_engine *engine)
+static void ask_for_drain(struct oteli_engine *engine)
 {
     if (oteli_load_relaxed_32(&engine->full_but_empty) == 0)
         oteli_waker_request_drain(&engine->waker);
@@ -67,7 +67,7 @@ void oteli_queue_announce(struct oteli_sdk *sdk, uint32_t spans)
 void oteli_queue_free_room(struct oteli_engine *engine, uint64_t spans)
 {
     oteli_add_full_64(&engine->reserved, (uint64_t)0 - spans);
-    unsay_full(engine);
+    clear_full(engine);
 }
 
 uint32_t oteli_queue_take_quota(struct oteli_sdk *sdk, uint32_t ended)
@@ -79,7 +79,7 @@ uint32_t oteli_queue_take_quota(struct oteli_sdk *sdk, uint32_t ended)
         const uint64_t reserved = oteli_load_relaxed_64(&engine->reserved);
         if (reserved >= engine->settings.queue_size) {
             mark_queue_full(engine);
-            warn_of_full_queue(engine); /* behind it: what the worker frees then, it unsays */
+            ask_for_drain(engine); /* after it: the worker clears it when it frees room */
             return 0;
         }
         const uint64_t quota = quota_size(engine, engine->settings.queue_size - reserved, ended);
@@ -95,7 +95,7 @@ bool oteli_queue_reserve(struct oteli_sdk *sdk, uint32_t count)
         const uint64_t reserved = oteli_load_relaxed_64(&engine->reserved);
         if (count > engine->settings.queue_size - reserved) {
             if (count <= engine->settings.queue_size)
-                warn_of_full_queue(engine);
+                ask_for_drain(engine);
             return false;
         }
         if (oteli_cas_full_64(&engine->reserved, reserved, reserved + count))
@@ -110,7 +110,7 @@ void oteli_queue_give_room_back(struct oteli_sdk *sdk, uint32_t count)
 
 void oteli_queue_request_drain(struct oteli_sdk *sdk)
 {
-    warn_of_full_queue((struct oteli_engine *)(void *)sdk);
+    ask_for_drain((struct oteli_engine *)(void *)sdk);
 }
 
 void oteli_queue_hand_over(struct oteli_sdk *sdk, struct oteli_line *line)

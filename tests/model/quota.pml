@@ -2,8 +2,8 @@
 /* quota.pml - the room in the queue: quotas, what is freed again, and the request to drain when
  * there is none.
  *
- * Twin of: oteli_queue_take_quota, quota_size, oteli_queue_announce, warn_of_full_queue, mark_queue_full,
- * unsay_full and oteli_queue_free_room (sdk/engine/queue.c), has_quota, oteli_commit and the look at `oteli_full`
+ * Twin of: oteli_queue_take_quota, quota_size, oteli_queue_announce, ask_for_drain, mark_queue_full,
+ * clear_full and oteli_queue_free_room (sdk/engine/queue.c), has_quota, oteli_commit and the look at `oteli_full`
  * (api/thread/line_writer.c, .h), take_from and oteli_drain_release (sdk/engine/drain.c), and of sdk/worker/worker.c
  * what has to do with `full_but_empty`.
  *
@@ -77,7 +77,7 @@ inline announce()
     fi
 }
 
-inline warn_of_full_queue()
+inline ask_for_drain()
 {
     if
     :: !full_but_empty -> d_step { DRAIN(p); drain_requested = true }
@@ -105,11 +105,11 @@ inline take_quota()
        if
        :: seen >= QUEUE ->
 #ifdef FULL_AFTER_REQUEST
-           warn_of_full_queue();
+           ask_for_drain();
            mark_queue_full();
 #else
            mark_queue_full();
-           warn_of_full_queue();
+           ask_for_drain();
 #endif
            seen = 0;
            break
