@@ -2,10 +2,10 @@
 /* api/thread/sdk_slot.h - what an SDK hands to the API, and how the API knows that it is there.
  *
  * One number says it all: oteli_generation is 0 without an SDK, and otherwise the SDK's
- * generation; the hot path reads oteli_fast_generation, which is 0, too, where the fast way may
- * not be used. A thread compares it with the generation that its own state was made for: equal
- * means "go on"; everything else (no SDK, an SDK that stopped or is another, a thread's first
- * span, a forked child's first span) is one cold branch.
+ * generation; the hot path reads oteli_fast_generation, which is OTELI_NEVER_FAST where the fast
+ * path may not be used. A thread compares it with the generation that its own state was made for:
+ * equal means "go on"; everything else (no SDK, an SDK that stopped or is another, a thread's
+ * first span, a forked child's first span) is one cold branch.
  *
  * Threads:  oteli_sdk_install start/stop only; the functions of struct oteli_sdk are
  *           called by app threads, on their cold path. */

@@ -14,6 +14,7 @@
 #include "sdk/lifecycle/resource_snapshot.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <otel/exporter.h>
@@ -97,7 +98,10 @@ static void find_service(struct pprof_files *files)
 /* A file of this name with these bytes. False: it is not there, or not whole. */
 static bool write_file(const char *path, const void *bytes, size_t length)
 {
-    FILE *file = fopen(path, "wxe");
+    const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
+    if (fd >= 0 && file == NULL)
+        close(fd);
     const bool is_written = file != NULL && fwrite(bytes, 1, length, file) == length;
     return file != NULL && fclose(file) == 0 && is_written;
 }
