@@ -2,12 +2,12 @@
 /* config/yaml_file.c - see yaml_file.h. Start/stop only. */
 #include "config/yaml_file.h"
 
+#include "common/os/read_all.h"
 #include "common/text/error_text.h"
 #include "config/read/schema.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,24 +61,17 @@ otel_status oteli_file_read(struct oteli_file *file, struct oteli_settings *sett
         return OTEL_ERROR_SYSTEM;
     otel_status status = OTEL_ERROR_NO_MEMORY;
     struct oteli_error_text why;
-    FILE *const stream = fdopen(fd, "r");
     char *text = malloc(OTELI_DOCUMENT_BYTES + 1);
-    if (stream == NULL || text == NULL) {
+    const ssize_t length = text != NULL ? oteli_read_all(fd, text, OTELI_DOCUMENT_BYTES + 1) : 0;
+    if (text == NULL) {
         oteli_fault_no_memory(file);
+    } else if (length < 0) {
+        oteli_fault(file, nowhere, "the file cannot be read: %s", oteli_error_text(errno, &why));
+        status = OTEL_ERROR_SYSTEM;
     } else {
-        const size_t length = fread(text, 1, OTELI_DOCUMENT_BYTES + 1, stream);
-        if (ferror(stream)) {
-            oteli_fault(file, nowhere, "the file cannot be read: %s",
-                        oteli_error_text(errno, &why));
-            status = OTEL_ERROR_SYSTEM;
-        } else {
-            status = oteli_file_parse(text, length, file, settings);
-        }
+        status = oteli_file_parse(text, (size_t)length, file, settings);
     }
     free(text);
-    if (stream != NULL)
-        fclose(stream);
-    else
-        close(fd);
+    close(fd);
     return status;
 }

@@ -8,6 +8,7 @@
  * Made on any thread; works on the profiler's thread, which owns it. */
 #include "common/clock/clock.h"
 #include "common/log.h"
+#include "common/os/quiet_write.h"
 #include "common/text/error_text.h"
 #include "common/text/text.h"
 #include "profiling/profile/profile_model.h"
@@ -99,11 +100,8 @@ static void find_service(struct pprof_files *files)
 static bool write_file(const char *path, const void *bytes, size_t length)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    FILE *file = fd >= 0 ? fdopen(fd, "w") : NULL;
-    if (fd >= 0 && file == NULL)
-        close(fd);
-    const bool is_written = file != NULL && fwrite(bytes, 1, length, file) == length;
-    return file != NULL && fclose(file) == 0 && is_written;
+    const bool is_written = fd >= 0 && oteli_quiet_write_all(fd, bytes, length, 0) == length;
+    return fd >= 0 && close(fd) == 0 && is_written;
 }
 
 /* Give the file at `hidden` the next name that is free. */

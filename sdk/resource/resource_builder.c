@@ -2,11 +2,13 @@
 /* sdk/resource/resource_builder.c - see resource_builder.h. */
 #include "sdk/resource/resource_builder.h"
 #include "common/log.h"
+#include "common/os/read_all.h"
 #include "common/text/text.h"
 
-#include <stdio.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LONGEST_FILE = 65536 };
 
@@ -76,12 +78,13 @@ void oteli_facts_set_text(struct oteli_facts *facts, const char *key, otel_slice
 
 otel_slice oteli_facts_read(struct oteli_facts *facts, const char *path)
 {
-    FILE *file = fopen(path, "re");
-    char *text = file != NULL ? oteli_facts_keep(facts, LONGEST_FILE + 1) : NULL;
-    const size_t length = text != NULL ? fread(text, 1, LONGEST_FILE, file) : 0;
-    if (file != NULL)
-        fclose(file);
-    return (otel_slice){text != NULL ? text : "", length};
+    /* Without O_NONBLOCK, open would wait for a writer of a FIFO. */
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    char *text = fd >= 0 ? oteli_facts_keep(facts, LONGEST_FILE + 1) : NULL;
+    const ssize_t length = text != NULL ? oteli_read_all(fd, text, LONGEST_FILE) : 0;
+    if (fd >= 0)
+        close(fd);
+    return length > 0 ? (otel_slice){text, (size_t)length} : (otel_slice){"", 0};
 }
 
 static bool is_unset(const char *url)

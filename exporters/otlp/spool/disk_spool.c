@@ -10,6 +10,7 @@
 #include "exporters/otlp/spool/spool_index.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +103,8 @@ void oteli_spool_warn(struct oteli_spool *spool)
 {
     struct oteli_error_text text;
     struct timespec changed;
-    spool->is_failing = !oteli_spool_dir_use(&spool->dir, &changed);
+    spool->is_failing = !oteli_spool_dir_use(&spool->dir, &changed) ||
+                        faccessat(spool->dir.own.fd, ".", R_OK | W_OK | X_OK, AT_EACCESS) != 0;
     if (spool->is_failing)
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN, "spans cannot be put to disk in %s: %s", spool->dir.parent,
                          oteli_spool_dir_problem(errno, &text));

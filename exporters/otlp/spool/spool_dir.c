@@ -3,6 +3,7 @@
 #include "exporters/otlp/spool/spool_dir.h"
 #include "common/os/descriptor.h"
 #include "common/os/quiet_write.h"
+#include "common/os/read_all.h"
 #include "common/text/text.h"
 
 #include <errno.h>
@@ -93,14 +94,12 @@ static bool open_own(struct oteli_spool_dir *dir, struct stat *status)
     close_quietly(parent);
     if (fd < 0)
         return false;
-    const bool is_ours = fstat(fd, status) == 0 && is_safe(status);
-    if (is_ours && faccessat(fd, ".", R_OK | W_OK | X_OK, AT_EACCESS) == 0) {
+    if (fstat(fd, status) == 0 && is_safe(status)) {
         dir->own = (struct oteli_owned_fd){fd, status->st_dev, status->st_ino};
         return true;
     }
-    if (!is_ours)
-        errno = EPERM;
-    close_quietly(fd);
+    close(fd);
+    errno = EPERM;
     return false;
 }
 
@@ -172,20 +171,6 @@ bool oteli_spool_dir_write(const struct oteli_spool_dir *dir, const struct oteli
     return false;
 }
 
-static enum oteli_spool_content read_all(int fd, uint8_t *bytes, size_t size)
-{
-    size_t length = 0;
-    while (length < size) {
-        const ssize_t got = read(fd, bytes + length, size - length);
-        if (got == 0)
-            return OTELI_SPOOL_TORN;
-        if (got < 0 && errno != EINTR)
-            return OTELI_SPOOL_UNREADABLE;
-        length += got > 0 ? (size_t)got : 0;
-    }
-    return OTELI_SPOOL_GOOD;
-}
-
 static enum oteli_spool_content read_open(int fd, const struct oteli_spool_file *file,
                                           struct oteli_reusable_buffer *buffer)
 {
@@ -199,7 +184,10 @@ static enum oteli_spool_content read_open(int fd, const struct oteli_spool_file 
         return OTELI_SPOOL_TORN;
     if (!oteli_reusable_buffer_fit(buffer, (size_t)size))
         return OTELI_SPOOL_NOT_NOW;
-    return read_all(fd, buffer->bytes, (size_t)size);
+    const ssize_t length = oteli_read_all(fd, buffer->bytes, (size_t)size);
+    if (length < 0)
+        return OTELI_SPOOL_UNREADABLE;
+    return (uint64_t)length == size ? OTELI_SPOOL_GOOD : OTELI_SPOOL_TORN;
 }
 
 enum oteli_spool_content oteli_spool_dir_read(const struct oteli_spool_dir *dir,

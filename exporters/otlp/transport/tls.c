@@ -8,6 +8,7 @@
 #include "exporters/otlp/transport/tls.h"
 
 #include "common/log.h"
+#include "common/os/read_all.h"
 #include "common/text/error_text.h"
 
 #include <errno.h>
@@ -89,7 +90,6 @@ static char *read_file(struct oteli_tls_file *file, size_t *length)
 {
     char *bytes = NULL;
     ssize_t got = -1;
-    *length = 0;
     file->seen = (struct stat){0};
     const int fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0)
@@ -98,13 +98,13 @@ static char *read_file(struct oteli_tls_file *file, size_t *length)
         errno = EFBIG;
     else
         bytes = calloc(1, (size_t)file->seen.st_size + 1);
-    while (bytes != NULL &&
-           (got = read(fd, bytes + *length, (size_t)file->seen.st_size - *length)) > 0)
-        *length += (size_t)got;
+    if (bytes != NULL)
+        got = oteli_read_all(fd, bytes, (size_t)file->seen.st_size);
     const int error = errno;
     close(fd);
     errno = error;
-    if (got == 0)
+    *length = (size_t)got;
+    if (got >= 0)
         return bytes;
     free(bytes);
     return NULL;
