@@ -64,21 +64,24 @@ static bool draw(void *state, const struct oteli_waiting_trace *trace)
     return is_drawn;
 }
 
+static size_t draw_traces(void *state, bool all)
+{
+    struct console *console = state;
+    return oteli_trace_buffer_write(&console->waiting, all, draw, console);
+}
+
 /* ---- what the SDK calls --------------------------------------------------------------- */
 
 static otel_export_result export_batch(void *state, otel_export *call)
 {
     struct console *console = state;
-    return oteli_trace_buffer_export(&console->waiting, call, draw, console);
+    return oteli_trace_buffer_export(&console->waiting, call, draw_traces, console);
 }
 
 static otel_status flush(void *state, int64_t timeout_ms)
 {
-    struct console *console = state;
     (void)timeout_ms;
-    return oteli_trace_buffer_write(&console->waiting, true, draw, console) == 0
-               ? OTEL_OK
-               : OTEL_ERROR_EXPORT_FAILED;
+    return draw_traces(state, true) == 0 ? OTEL_OK : OTEL_ERROR_EXPORT_FAILED;
 }
 
 static void console_free(void *state)

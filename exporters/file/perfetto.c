@@ -46,6 +46,7 @@ struct perfetto {
     } said, written;    /* with what is in the text, and without */
     uint64_t arrows;
     struct oteli_trace_buffer waiting;
+    size_t unwritten; /* spans whose events are in the text */
     struct recent {
         uint8_t span_id[8];
         uint32_t track; /* 0: none */
@@ -159,7 +160,20 @@ static bool write_trace(void *state, const struct oteli_waiting_trace *trace)
     }
     free(places);
     oteli_tree_fini(&tree);
-    return is_placed && write_events(perfetto);
+    if (is_placed)
+        perfetto->unwritten += trace->count;
+    return is_placed;
+}
+
+/* Write the traces whose root is here, or all, with one write. Gives how many spans were lost. */
+static size_t write_traces(void *state, bool all)
+{
+    struct perfetto *perfetto = state;
+    if (perfetto->waiting.count == 0)
+        return 0;
+    perfetto->unwritten = 0;
+    const size_t lost = oteli_trace_buffer_write(&perfetto->waiting, all, write_trace, perfetto);
+    return write_events(perfetto) ? lost : lost + perfetto->unwritten;
 }
 
 /* ---- what the SDK calls --------------------------------------------------------------- */
@@ -185,22 +199,19 @@ static otel_export_result export_batch(void *state, otel_export *call)
     struct perfetto *perfetto = state;
     if (!perfetto->said.process)
         name_process(perfetto, otel_batch_resource(call->batch));
-    return oteli_trace_buffer_export(&perfetto->waiting, call, write_trace, perfetto);
+    return oteli_trace_buffer_export(&perfetto->waiting, call, write_traces, perfetto);
 }
 
 static otel_status flush(void *state, int64_t timeout_ms)
 {
-    struct perfetto *perfetto = state;
     (void)timeout_ms;
-    return oteli_trace_buffer_write(&perfetto->waiting, true, write_trace, perfetto) == 0
-               ? OTEL_OK
-               : OTEL_ERROR_EXPORT_FAILED;
+    return write_traces(state, true) == 0 ? OTEL_OK : OTEL_ERROR_EXPORT_FAILED;
 }
 
 static void perfetto_free(void *state)
 {
     struct perfetto *perfetto = state;
-    (void)oteli_trace_buffer_write(&perfetto->waiting, true, write_trace, perfetto);
+    (void)write_traces(perfetto, true);
     oteli_trace_buffer_fini(&perfetto->waiting);
     oteli_lanes_fini(&perfetto->lanes);
     oteli_text_fini(&perfetto->events.text);

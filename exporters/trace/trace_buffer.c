@@ -150,9 +150,7 @@ size_t oteli_trace_buffer_write(struct oteli_trace_buffer *buffer, bool all,
 }
 
 otel_export_result oteli_trace_buffer_export(struct oteli_trace_buffer *buffer, otel_export *call,
-                                             bool (*write)(void *state,
-                                                           const struct oteli_waiting_trace *trace),
-                                             void *state)
+                                             size_t (*write)(void *state, bool all), void *state)
 {
     const otel_slice service = oteli_service_of(otel_batch_resource(call->batch));
     const size_t count = otel_batch_size(call->batch);
@@ -168,7 +166,7 @@ otel_export_result oteli_trace_buffer_export(struct oteli_trace_buffer *buffer, 
         otel_export_drop(call, OTEL_DROP_NO_MEMORY, count - kept);
     const bool all = buffer->count > SPANS_MAX || buffer->bytes > BYTES_MAX;
     /* Only now: within a batch a child may come behind its root. */
-    const size_t lost = has_root || all ? oteli_trace_buffer_write(buffer, all, write, state) : 0;
+    const size_t lost = has_root || all ? write(state, all) : 0;
     /* Those of earlier batches have been counted as delivered. */
     if (lost != 0)
         otel_export_drop(call, OTEL_DROP_PERMANENT_ERROR, lost < kept ? lost : kept);

@@ -48,12 +48,11 @@ size_t oteli_trace_buffer_write(struct oteli_trace_buffer *buffer, bool all,
                                 bool (*write)(void *state, const struct oteli_waiting_trace *trace),
                                 void *state);
 
-/* Keep the spans of an export call. Then, if one of them is the root of a trace in this process,
- * write the traces whose root has come; and all, if more than 10,000 spans or 16 MiB wait. */
+/* Keep the spans of an export call. Then, if one of them is the root of a trace in this process, or
+ * more than 10,000 spans or 16 MiB wait, have `write` call oteli_trace_buffer_write: for the traces
+ * whose root has come, or for all. It gives how many spans it has lost. */
 otel_export_result oteli_trace_buffer_export(struct oteli_trace_buffer *buffer, otel_export *call,
-                                             bool (*write)(void *state,
-                                                           const struct oteli_waiting_trace *trace),
-                                             void *state);
+                                             size_t (*write)(void *state, bool all), void *state);
 
 /* What a kind is called: "server". */
 const char *oteli_span_kind_name(otel_span_kind kind);
