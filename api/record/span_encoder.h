@@ -25,7 +25,7 @@ enum {
 };
 
 /* By Span.kind, what most sampled spans have: a random trace id, and no parent elsewhere. In
- * memory, whence one instruction puts it beside the other half of a pair. */
+ * memory, from where one instruction puts it beside the other half of a pair. */
 OTELI_NOT_LENT extern const struct oteli_traits oteli_usual_traits[OTEL_SPAN_KIND_CONSUMER + 2]
     __attribute__((aligned(8)));
 

@@ -142,8 +142,8 @@ _Static_assert(offsetof(struct oteli_thread, counts.recorded[OTELI_ORIGIN_LOCAL]
 
 extern struct oteli_thread oteli_empty_thread;
 
-/* Of a context that was attached on the fast path. In memory, whence one instruction puts it beside
- * the other half of a pair. */
+/* Of a context that was attached on the fast path. It is in memory, from where one instruction puts
+ * it beside the other half of a pair. */
 OTELI_NOT_LENT extern const struct oteli_traits oteli_simple_traits __attribute__((aligned(8)));
 
 OTELI_NOT_LENT extern OTELI_TLS struct oteli_thread *oteli_self;

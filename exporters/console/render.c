@@ -264,6 +264,8 @@ static void bar_halves(const struct drawing *drawing, uint64_t start_ns, uint64_
     const double to = (double)(end_ns - drawing->start_ns) * (double)halves / total;
     *first = from < (double)halves ? (uint64_t)from : halves - 1;
     *behind = (uint64_t)to + (to > (double)(uint64_t)to);
+    if (*behind > halves)
+        *behind = halves;
     if (*behind <= *first)
         *behind = *first + 1;
 }

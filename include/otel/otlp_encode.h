@@ -31,7 +31,8 @@ OTEL_BEGIN_DECLS
 typedef struct otel_otlp_encoder otel_otlp_encoder;
 
 /* Of the options `protocol`, `compression` and `max_request_bytes` count, and they may be NULL.
- * OTEL_ERROR_INVALID_ARGUMENT: one of them is out of range.
+ * OTEL_ERROR_INVALID_ARGUMENT: a number or an enumeration of the options is out of range, of those
+ * too that do not count.
  * OTEL_ERROR_UNSUPPORTED: this build has no zstd. OTEL_ERROR_NO_MEMORY. */
 OTEL_API OTEL_MUST_USE otel_status otel_otlp_encoder_new(const otel_otlp_options *options,
                                                          otel_otlp_encoder **encoder);

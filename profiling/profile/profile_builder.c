@@ -102,7 +102,7 @@ static void init_tables(otel_profile *profile)
 {
     const uint32_t seed = (uint32_t)(oteli_monotonic_ns() ^ (uintptr_t)profile >> 4);
     oteli_interner_init(&profile->strings, STRINGS_MAX, STRING_BYTES_MAX, 0, seed);
-    oteli_interner_init(&profile->mappings, MAPPINGS_MAX, UINT32_MAX, 0, seed);
+    oteli_interner_init(&profile->mappings, MAPPINGS_MAX + 1, UINT32_MAX, 0, seed); /* 0: none */
     oteli_interner_init(&profile->locations, LOCATIONS_MAX, UINT32_MAX,
                         sizeof(struct oteli_profile_location) - LOCATION_KEY, seed);
     oteli_interner_init(&profile->stacks, STACKS_MAX, STACK_BYTES_MAX, 0, seed);

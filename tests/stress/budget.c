@@ -133,7 +133,7 @@ static void finish(void)
 }
 
 /* Spans: each thread ends as many as the queue holds and a lot more, so the queue is full and
- * nobody has a part of a quota left. */
+ * no thread has a part of a quota left. */
 static void run_spans(unsigned count, int64_t queue)
 {
     pthread_t threads[MOST_THREADS];

@@ -362,6 +362,8 @@ static bool diagnose_path(const struct doctor_record *r, struct doctor_diagnosis
                to->host, to->port, to->path, to->url_from);
 }
 
+enum { GRPC_UNKNOWN = 2, GRPC_LAST = 16 }; /* above, a status counts as UNKNOWN */
+
 /* What a status says: an HTTP status, or below 300 one of gRPC. The first row that has it. */
 static const struct {
     int first, last;
@@ -391,13 +393,14 @@ static const struct {
 };
 
 /* What the status is about, where that does not depend on the settings. */
-static bool say_status(struct doctor_diagnosis *d, int status, const char *said)
+static bool say_status(struct doctor_diagnosis *d, bool is_grpc, int status, const char *said)
 {
+    const int row = is_grpc && status > GRPC_LAST ? GRPC_UNKNOWN : status;
     size_t i = 0;
-    while (status < statuses[i].first || status > statuses[i].last)
+    while (row < statuses[i].first || row > statuses[i].last)
         i++;
     return say(d, statuses[i].rule, "%s (%sstatus %d)%s: %s.", statuses[i].what,
-               status < 300 ? "gRPC " : "", status, said, statuses[i].advice);
+               is_grpc ? "gRPC " : "", status, said, statuses[i].advice);
 }
 
 static bool diagnose_status(const struct doctor_record *r, const char *said,
@@ -426,7 +429,7 @@ static bool diagnose_status(const struct doctor_record *r, const char *said,
                    "%d): start the receiver behind it.",
                    to->host, status);
     default:
-        return say_status(d, status, said);
+        return say_status(d, false, status, said);
     }
 }
 
@@ -464,7 +467,7 @@ static bool diagnose_grpc(const struct doctor_record *r, struct doctor_diagnosis
                    "The server speaks gRPC but does not know OTLP's traces (UNIMPLEMENTED)%s: %s "
                    "%s, or let the receiver take traces.",
                    said, correct(to), to->url_from);
-    return status >= 0 && say_status(d, status, said);
+    return status >= 0 && say_status(d, true, status, said);
 }
 
 static bool diagnose_otlp(const struct doctor_record *r, struct doctor_diagnosis *d)

@@ -10,10 +10,10 @@
  *
  * A file is one request's plain OTLP bytes behind a head with a checksum of all (spool_file.h). It
  * gets its name when it is complete: no reader ever sees half of one, and a process that is killed
- * leaves at most a `.tmp` behind, which the next process that opens the spool removes. Every
- * process may put files; one at a time may send them. The bounds are of all processes together: the
- * directory is read again when its time stamp has changed, or after a tenth of a second, and the
- * oldest go when there is no room.
+ * leaves at most a `.tmp` behind, which a process that reads the directory a minute later removes.
+ * Every process may put files; one at a time may send them. The bounds are of all processes
+ * together: the directory is read again when its time stamp has changed, or after a tenth of a
+ * second, and the oldest go when there is no room.
  *
  * How the parts belong together: disk_spool.c decides; spool_index.h knows what there is;
  * spool_dir.h makes the system calls; spool_file.h knows names and contents; spool_count.h counts.

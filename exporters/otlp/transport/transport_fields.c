@@ -258,7 +258,8 @@ void oteli_transport_fill(struct oteli_transport *transport,
     /* curl names the host of the URL, which has no part in it. */
     if (transport->options.unix_socket != NULL && transport->result == CURLE_COULDNT_CONNECT)
         snprintf(transport->problem, sizeof transport->problem, "no connection to %s: %s",
-                 transport->options.unix_socket, oteli_error_text((int)facts.os_error, &text));
+                 transport->options.unix_socket,
+                 facts.os_error != 0 ? oteli_error_text((int)facts.os_error, &text) : "it failed");
     const bool has_status = is_answered(transport, facts.status);
     const bool was_read = !transport->is_wrong_version && !is_refused_certificate(transport);
     const size_t kept =

@@ -209,6 +209,10 @@ TEST(every_status_of_grpc_has_a_sentence)
         record.answer.grpc_status = status;
         assert_rule(&record, known[status] != NULL ? known[status] : "grpc.failed");
     }
+    struct doctor_record record = unhealthy();
+    record.target.protocol = OTEL_OTLP_GRPC;
+    record.answer.grpc_status = 401; /* no code of gRPC, and no status of HTTP */
+    assert_rule(&record, "grpc.failed");
 }
 
 TEST(ways_that_work_instead)

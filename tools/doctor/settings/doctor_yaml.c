@@ -67,9 +67,10 @@ struct doctor_yaml *doctor_yaml_load(const char *path, struct doctor_route *rout
         return NULL;
     }
     examine(yaml, path, &record->faults);
-    if (!find_exporter(yaml)) {
+    const bool is_found = find_exporter(yaml);
+    if (!is_found && !yaml->file.has_no_memory) {
         snprintf(record->faults.exporter_is, sizeof record->faults.exporter_is, "%.300s", path);
-    } else if (!take_route(yaml, route, record)) {
+    } else if (!is_found || !take_route(yaml, route, record)) {
         doctor_yaml_free(yaml);
         return NULL;
     }
