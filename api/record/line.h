@@ -68,7 +68,7 @@ struct oteli_line {
     /* of the pool */
     uint32_t capacity; /* bytes of records that fit; constant */
     uint32_t units;    /* of OTELI_LINE_BYTES that it counts for; 1: pooled */
-    uint32_t index;    /* in the pool's table */
+    uint32_t index;    /* in the pool */
     uint32_t free_next;
 
     _Alignas(8) uint8_t records[];
