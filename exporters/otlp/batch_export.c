@@ -9,7 +9,6 @@
 #include "common/text/text.h"
 
 #include <inttypes.h>
-#include <poll.h>
 
 enum { BLIND_MS = 10 }; /* between looks at a slot that has no descriptor */
 
@@ -328,7 +327,8 @@ static otel_export_result result_of(struct oteli_batch_export *batch_export)
         if (batch_export->slots[i].is_busy)
             return OTEL_EXPORT_PENDING;
     }
-    for (size_t i = 0; i < batch_export->slot_count; i++)
+    const bool rests = batch_export->is_watched || batch_export->slot_count > 1;
+    for (size_t i = 0; rests && i < batch_export->slot_count; i++)
         oteli_transport_rest(batch_export->slots[i].request_call.transport);
     batch_export->call = NULL;
     return OTEL_EXPORT_DONE;
@@ -352,21 +352,33 @@ otel_export_result oteli_batch_export_begin(struct oteli_batch_export *batch_exp
     return result_of(batch_export);
 }
 
-/* The first slot's descriptor stands for all of them. */
-int oteli_batch_export_descriptor(struct oteli_batch_export *batch_export, int *timeout_ms)
+/* When a slot can go on in any case; -1: never. The first one's descriptor stands for all. */
+static int latest_ms(struct oteli_batch_export *batch_export)
 {
     const uint64_t deadline_ns = deadline_of(batch_export, batch_export->call);
     struct oteli_transport *first = batch_export->slots[0].request_call.transport;
-    *timeout_ms = -1;
+    int timeout_ms = -1;
     for (size_t i = 0; i < batch_export->slot_count; i++) {
         struct oteli_request_call *request_call = &batch_export->slots[i].request_call;
         if (!batch_export->slots[i].is_busy)
             continue;
-        shorten(timeout_ms, oteli_request_call_timeout_ms(request_call, deadline_ns));
+        shorten(&timeout_ms, oteli_request_call_timeout_ms(request_call, deadline_ns));
         if (i != 0 && !oteli_transport_include(first, request_call->transport))
-            shorten(timeout_ms, BLIND_MS);
+            shorten(&timeout_ms, BLIND_MS);
     }
-    return oteli_transport_descriptor(first);
+    return timeout_ms;
+}
+
+int oteli_batch_export_descriptor(struct oteli_batch_export *batch_export, int *timeout_ms)
+{
+    *timeout_ms = latest_ms(batch_export);
+    batch_export->is_watched = true;
+    for (size_t i = 0; i < batch_export->slot_count; i++) {
+        const struct oteli_request_slot *slot = &batch_export->slots[i];
+        if (slot->is_busy && oteli_transport_is_lost(slot->request_call.transport))
+            *timeout_ms = 0;
+    }
+    return oteli_transport_descriptor(batch_export->slots[0].request_call.transport);
 }
 
 otel_export_result oteli_batch_export_go_on(struct oteli_batch_export *batch_export,
@@ -377,11 +389,8 @@ otel_export_result oteli_batch_export_go_on(struct oteli_batch_export *batch_exp
         /* With the deadline in the past every way leads to the end at once. */
         batch_export->deadline_ns = 0;
     } else if (timeout_ms != 0 && batch_export->call != NULL) {
-        int longest_ms;
-        struct pollfd event = {.fd = oteli_batch_export_descriptor(batch_export, &longest_ms),
-                               .events = POLLIN};
-        shorten(&timeout_ms, event.fd >= 0 || longest_ms == 0 ? longest_ms : BLIND_MS);
-        (void)poll(&event, 1, timeout_ms);
+        shorten(&timeout_ms, latest_ms(batch_export));
+        oteli_transport_wait(first->request_call.transport, timeout_ms);
     }
     if (!first->is_busy) /* a wake that its descriptor has shown is taken back */
         oteli_transport_sleep(first->request_call.transport, 0);

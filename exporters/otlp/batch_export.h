@@ -69,6 +69,8 @@ struct oteli_batch_export {
     struct oteli_culprit culprit;
     bool is_away; /* the receiver, and the log has said it */
 
+    bool is_watched; /* a program has asked for the descriptor */
+
     /* Of the batch that is being exported. */
     const otel_export *call; /* NULL: none */
     uint64_t deadline_ns;    /* our own; that of the call may be earlier */

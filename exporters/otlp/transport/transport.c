@@ -164,6 +164,12 @@ static bool perform_once(struct oteli_transport *transport)
     return is_through;
 }
 
+static void forget_wakes(const struct oteli_transport *transport)
+{
+    char woken[64];
+    (void)recv(transport->waker[0], woken, sizeof woken, MSG_DONTWAIT);
+}
+
 /* The same after a while, in which the program may have closed our descriptors. */
 static bool drive(struct oteli_transport *transport)
 {
@@ -175,6 +181,7 @@ static bool drive(struct oteli_transport *transport)
         say_why_abandoned(transport);
         return true;
     }
+    forget_wakes(transport);
     const bool is_through = perform_once(transport);
     oteli_transport_leave(transport);
     return is_through;
@@ -241,23 +248,12 @@ void oteli_transport_start(struct oteli_transport *transport,
     oteli_transport_leave(transport);
 }
 
-static void forget_wakes(const struct oteli_transport *transport)
+void oteli_transport_wait(struct oteli_transport *transport, int timeout_ms)
 {
-    char woken[64];
-    if (oteli_transport_is_ours(transport))
-        (void)recv(transport->waker[0], woken, sizeof woken, MSG_DONTWAIT);
-}
-
-/* Until the request can go on, or a thread has called oteli_transport_wake. */
-static void wait_for_event(struct oteli_transport *transport, int timeout_ms)
-{
-    struct pollfd event = {.fd = transport->epoll_set.fd, .events = POLLIN};
-    if (!oteli_transport_is_ours(transport))
-        event.fd = -1;
-    if (event.fd == -1 && timeout_ms > PAUSE_MS)
+    struct pollfd event = {.fd = oteli_transport_descriptor(transport), .events = POLLIN};
+    if (event.fd == -1 && (timeout_ms < 0 || timeout_ms > PAUSE_MS))
         timeout_ms = PAUSE_MS;
-    if (poll(&event, 1, timeout_ms) > 0)
-        forget_wakes(transport);
+    (void)poll(&event, 1, timeout_ms);
 }
 
 bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
@@ -265,9 +261,8 @@ bool oteli_transport_poll(struct oteli_transport *transport, int timeout_ms,
 {
     if (timeout_ms > 0 && transport->is_running) { /* curl has done before what it could */
         const int curls_ms = oteli_transport_timeout_ms(transport);
-        wait_for_event(transport, curls_ms >= 0 && curls_ms < timeout_ms ? curls_ms : timeout_ms);
-    } else {
-        forget_wakes(transport);
+        oteli_transport_wait(transport,
+                             curls_ms >= 0 && curls_ms < timeout_ms ? curls_ms : timeout_ms);
     }
     const bool is_through = drive(transport);
     if (is_through)
@@ -298,8 +293,9 @@ void oteli_transport_cancel(struct oteli_transport *transport,
 
 void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms)
 {
-    (void)oteli_transport_descriptor(transport);
-    wait_for_event(transport, timeout_ms);
+    oteli_transport_wait(transport, timeout_ms);
+    if (oteli_transport_is_ours(transport))
+        forget_wakes(transport);
 }
 
 int oteli_transport_descriptor(struct oteli_transport *transport)
@@ -317,10 +313,15 @@ bool oteli_transport_include(struct oteli_transport *transport, struct oteli_tra
            oteli_epoll_set_socket(&transport->epoll_set, fd, true, false);
 }
 
+bool oteli_transport_is_lost(const struct oteli_transport *transport)
+{
+    return transport->is_running && !oteli_transport_is_ours(transport);
+}
+
 int oteli_transport_timeout_ms(struct oteli_transport *transport)
 {
     long timeout_ms = -1;
-    if (!transport->is_running || !oteli_transport_is_ours(transport))
+    if (!transport->is_running)
         return 0;
     (void)curl_multi_timeout(transport->multi, &timeout_ms);
     if ((transport->epoll_set.fd == -1 || transport->epoll_set.has_unwatched_socket ||
