@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LONG_ENOUGH = 10000 }; /* times to let others run, when nobody is expected to */
+enum { LONG_ENOUGH = 200 }; /* pauses, in which other threads would come if they did not wait */
 
 static pthread_key_t their_key;
 static pthread_t thread;
@@ -45,8 +45,9 @@ int __wrap_nanosleep(const struct timespec *wanted, struct timespec *left)
 
 static void let_others_run_until(const atomic_bool *word)
 {
+    const struct timespec pause = {0, 20 * 1000};
     for (int i = 0; i < LONG_ENOUGH && !atomic_load(word); i++)
-        sched_yield();
+        __real_nanosleep(&pause, NULL);
 }
 
 static void free_for_thread(void *unused)
