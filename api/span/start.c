@@ -99,8 +99,8 @@ static uint64_t bits_of(otel_sampling_decision decision)
     return decision == OTEL_SAMPLING_RECORD_ONLY ? OTEL_SPAN_IS_RECORDING_ : 0;
 }
 
-/* What the program says of a span, in the specification's order: the trace id, the sampler, the
- * span id. */
+/* What callbacks say of a span, in the specification's order: the trace id, the sampler, the span
+ * id. They are the program's, and samplers that a constructor of sampler.h has made. */
 static OTELI_COLD void ask_program(struct oteli_thread *thread, const struct oteli_sampling *about,
                                    const otel_context *context, struct oteli_identity *made,
                                    otel_sampling_result *result)
@@ -126,7 +126,7 @@ static OTELI_COLD void ask_program(struct oteli_thread *thread, const struct ote
     made->ref |= bits_of(result->decision);
 }
 
-/* What follows for a place from what the program has said. */
+/* What follows for a place from what the callbacks have said. */
 static OTELI_COLD void apply_result(struct oteli_thread *thread, struct oteli_active_span *active,
                                     const otel_span *parent, const otel_sampling_result *result,
                                     struct oteli_identity *made)
@@ -169,7 +169,7 @@ static OTELI_COLD void inherit(struct oteli_thread *thread, struct oteli_active_
     }
 }
 
-/* Fill in a place for a span of any kind. `context`: what the program is shown where it is asked;
+/* Fill in a place for a span of any kind. `context`: what callbacks are shown where there are any;
  * or NULL. */
 static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_active_span *active,
                                   otel_tracer *tracer, struct oteli_sampling *about,
@@ -180,7 +180,8 @@ static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_acti
     const uint64_t parent_id = oteli_parent_id(parent);
     otel_sampling_result result;
     oteli_span_identify(thread, parent, parent_id, made);
-    made->ref |= parent->opaque[3] & OTELI_REF_DEBUG; /* that of a lone decision, too */
+    made->ref |=
+        parent->opaque[3] & OTELI_REF_DEBUG; /* also where the parent has no ids, only this flag */
     about->trace_id = (const uint8_t *)&made->trace_id;
     if (context != NULL)
         ask_program(thread, about, context, made, &result);

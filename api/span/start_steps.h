@@ -196,6 +196,8 @@ static OTELI_COLD void oteli_span_apply_options(struct oteli_thread *thread,
     oteli_span_warn(active);
 }
 
+/* Whether the span inherits more from its parent, or takes part in more, than most do: a debug
+ * flag, attributes of the context, a held set. */
 static inline bool oteli_span_is_special(const struct oteli_thread *thread, const otel_span *parent,
                                          const otel_span_options *options)
 {

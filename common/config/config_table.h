@@ -8,8 +8,9 @@
  * default_text  as it would stand in the environment; NULL: unset, which is no limit for
  *               numbers unless common/config/configuration.c names another row to look at
  * min, max      of numbers, in the unit of the variable
- * words         of enumerations and lists. "-word" belongs to the specification but not to
- *               this build; "!word" is for code only, not for the environment
+ * words         of enumerations and lists. "-word" is one of the specification that this build
+ *               does not have, and is refused by that name; any other word is unknown. "!word" is
+ *               for code only, not for the environment
  * option        OTELI_OPTION, or OTELI_NO_OPTION: environment only
  * doc           for docs/CONFIGURATION.md; Markdown, full sentences
  *

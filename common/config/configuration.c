@@ -365,7 +365,7 @@ static void fit_batch_to_queue(const struct loader *loader)
 }
 
 /* The argument in the environment is for the sampler that is named there. */
-static void part_sampler_from_argument(struct oteli_config *config)
+static void drop_argument_of_other_sampler(struct oteli_config *config)
 {
     if (is_from(config, ROW_traces_sampler_arg, OTELI_FROM_CODE) ||
         is_from(config, ROW_traces_sampler, OTELI_FROM_ENVIRONMENT) ||
@@ -420,7 +420,7 @@ static otel_status load(struct oteli_config *config, const otel_sdk_options *opt
     if (status == OTEL_OK)
         status = apply_fallbacks(&loader);
     if (status == OTEL_OK) {
-        part_sampler_from_argument(config);
+        drop_argument_of_other_sampler(config);
         status = settle_ratio(config);
     }
     if (status != OTEL_OK) {

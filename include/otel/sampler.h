@@ -4,7 +4,8 @@
  *
  * A sampler is a struct of functions, for otel_sdk_options.sampler. Of the samplers that
  * OTEL_TRACES_SAMPLER names, those that decide by the kind of a span's parent alone cost it
- * nothing; any other is asked for every span, on the thread that starts it.
+ * nothing, and parentbased_traceidratio only root spans; any other is asked for every span, on the
+ * thread that starts it.
  *
  * Threads:  sample: any thread, concurrently, in the middle of starting a span: spans that it
  *           starts itself are refused (OTEL_DROP_REENTRANT). Everything else start/stop only.
