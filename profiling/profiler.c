@@ -247,7 +247,7 @@ static void give_up(struct otel_profiler *profiler)
     oteli_profiler_stop_source(profiler, false);
     leave(profiler);
     pthread_detach(profiler->thread);
-    profiler->is_abandoned = true;
+    profiler->frees_itself = true;
     pthread_mutex_unlock(&profiler->mutex);
     OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                      "profiler: the exporter did not come back in time; stopped anyway");

@@ -46,7 +46,7 @@ struct otel_profiler {
     bool is_last_export;
     bool has_exporter;
     bool is_done;
-    bool is_abandoned; /* no thread waits for this one: it frees all this */
+    bool frees_itself; /* no thread waits for this one: it frees all this */
     bool has_lost;     /* since the stop */
     otel_status start_status;
     uint64_t stop_deadline_ns;

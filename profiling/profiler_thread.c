@@ -400,10 +400,10 @@ void *oteli_profiler_main(void *argument)
     let_exporter_go(profiler);
     pthread_mutex_lock(&profiler->mutex);
     profiler->is_done = true;
-    const bool is_abandoned = profiler->is_abandoned;
+    const bool frees_itself = profiler->frees_itself;
     pthread_cond_broadcast(&profiler->changed);
     pthread_mutex_unlock(&profiler->mutex);
-    if (is_abandoned)
+    if (frees_itself)
         oteli_profiler_free(profiler);
     return NULL;
 }

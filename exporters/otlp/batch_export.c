@@ -63,18 +63,18 @@ static void lose_without_memory(struct oteli_batch_export *batch_export, otel_ex
                    oteli_is_or_are(left));
 }
 
-/* How many spans the next request of a stretch may have. */
+/* How many spans the next request of a range may have. */
 static size_t most_of(const struct oteli_request_slot *slot)
 {
-    const size_t stretch = slot->end - slot->first;
-    const size_t most = slot->most < stretch ? slot->most : stretch;
+    const size_t range = slot->end - slot->first;
+    const size_t most = slot->most < range ? slot->most : range;
     if (slot->suspect_end <= slot->first)
         return most;
     const size_t half = (slot->suspect_end - slot->first + 1) / 2;
     return half < most ? half : most;
 }
 
-/* Make the slot's next request: from the rest of its stretch, or else from a new one. Spans that
+/* Make the slot's next request: from the rest of its range, or else from a new one. Spans that
  * fit into no request are left behind. false: nothing is left. */
 static bool make_next(struct oteli_batch_export *batch_export, otel_export *call,
                       struct oteli_request_slot *slot)

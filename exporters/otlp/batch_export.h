@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/batch_export.h - what happens to a batch until every span of it is accounted for.
  *
- *     spans of the batch   │ slot 0: its stretch │ slot 1: its stretch │ not taken yet
+ *     spans of the batch   │ slot 0: its range   │ slot 1: its range   │ not taken yet
  *                                  └ the part that its request holds
  *
  * A slot takes as many spans as go into one request, sends them, and then takes the next. A
- * request that is too large for the receiver is halved, and the slot sends its stretch in
+ * request that is too large for the receiver is halved, and the slot sends its range in
  * smaller parts. One that is refused for its content is halved as well, until the span is found for
  * which it was (culprit.h). There is one slot, unless several requests may be on their way at a
  * time.
@@ -50,7 +50,7 @@ struct oteli_request_slot {
     bool is_busy;        /* its request is on its way */
     uint64_t started_ns; /* when it was sent first */
     size_t first;        /* span of the request */
-    size_t end;          /* of the slot's stretch of the batch */
+    size_t end;          /* of the slot's range of the batch */
     size_t most;         /* spans in a request: halved whenever one is too large */
     size_t suspect_end;  /* where the spans end that contain a refused one; 0: no search */
     unsigned kept_after; /* attempts after which the spool has been tried last */

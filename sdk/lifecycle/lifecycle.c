@@ -326,7 +326,7 @@ static uint64_t worker_deadline(uint64_t deadline_ns)
     return deadline_ns - kept_ns;
 }
 
-static void abandon_engine(struct oteli_engine *stopped)
+static void leave_engine_behind(struct oteli_engine *stopped)
 {
     oteli_store_release_32(&stopped->hangs, 1);
     oteli_api_keep_memory();
@@ -352,7 +352,7 @@ static void stop_worker(struct oteli_engine *stopped, uint64_t deadline_ns)
         continue;
     const bool has_returned = stopped->done;
     if (!has_returned)
-        abandon_engine(stopped);
+        leave_engine_behind(stopped);
     pthread_mutex_unlock(&stopped->mutex);
     if (has_thread && has_returned) {
         pthread_join(stopped->thread, NULL);
@@ -366,7 +366,7 @@ static void stop_simple(struct oteli_engine *stopped, uint64_t deadline_ns)
     oteli_store_release_64(&stopped->stop_deadline_ns, worker_deadline(deadline_ns));
     oteli_export_wake(stopped);
     if (!oteli_deadline_lock(&stopped->mutex, deadline_ns)) {
-        abandon_engine(stopped); /* the export that hangs does the rest when it comes back */
+        leave_engine_behind(stopped); /* the export that hangs does the rest when it comes back */
         oteli_simple_finish_hanging(stopped);
         return;
     }

@@ -18,7 +18,7 @@
 
 #define DEFAULT_MAX_BYTES (UINT64_C(64) << 20)
 #define DEFAULT_MAX_AGE_MS (INT64_C(24) * 3600 * 1000)
-#define ABANDONED_NS (60 * OTELI_NS_PER_S) /* older temporary files have no writer */
+#define STALE_NS (60 * OTELI_NS_PER_S) /* older temporary files have no writer */
 
 /* The directory is read again when its time stamp has changed. Time stamps have steps of up to 2 s,
  * and two changes may have the same: so it is read again after this time, too, but not before so
@@ -155,8 +155,8 @@ static bool refresh(struct oteli_spool *spool)
     const uint64_t now_ns = oteli_monotonic_ns();
     if (is_up_to_date(spool, &changed, now_ns))
         return true;
-    spool->is_known = oteli_spool_index_scan(&spool->index, &spool->dir, unix_ns(), boot_ns(),
-                                             (int64_t)ABANDONED_NS);
+    spool->is_known =
+        oteli_spool_index_scan(&spool->index, &spool->dir, unix_ns(), boot_ns(), (int64_t)STALE_NS);
     if (!spool->is_known)
         return false;
     spool->changed = changed;
@@ -233,8 +233,7 @@ static uint64_t written_now(struct oteli_spool *spool)
 {
     const uint64_t now_ns = unix_ns();
     const uint64_t last_ns = spool->last_unix_ns;
-    spool->last_unix_ns =
-        now_ns <= last_ns && last_ns - now_ns < ABANDONED_NS ? last_ns + 1 : now_ns;
+    spool->last_unix_ns = now_ns <= last_ns && last_ns - now_ns < STALE_NS ? last_ns + 1 : now_ns;
     return spool->last_unix_ns;
 }
 

@@ -115,7 +115,7 @@ void oteli_spool_index_forget(struct oteli_spool_index *index, struct oteli_spoo
 /* Note an entry of the directory; false: no memory. */
 static bool note_found(struct oteli_spool_index *found, const struct oteli_spool_dir *dir,
                        const struct dirent *entry, uint64_t unix_ns, int64_t boot_ns,
-                       int64_t abandoned_ns)
+                       int64_t stale_ns)
 {
     struct oteli_spool_file file;
     const bool may_be_file = entry->d_type == DT_REG || entry->d_type == DT_UNKNOWN;
@@ -127,7 +127,7 @@ static bool note_found(struct oteli_spool_index *found, const struct oteli_spool
     }
     const int64_t age_ns = (int64_t)(unix_ns - file.written_unix_ns);
     if (kind == OTELI_SPOOL_TEMPORARY) {
-        if (age_ns > abandoned_ns)
+        if (age_ns > stale_ns)
             (void)oteli_spool_dir_remove(dir, &file, kind);
         return true;
     }
@@ -164,7 +164,7 @@ static void merge(struct oteli_spool_index *index, struct oteli_spool_index *fou
 }
 
 bool oteli_spool_index_scan(struct oteli_spool_index *index, const struct oteli_spool_dir *dir,
-                            uint64_t unix_ns, int64_t boot_ns, int64_t abandoned_ns)
+                            uint64_t unix_ns, int64_t boot_ns, int64_t stale_ns)
 {
     struct oteli_spool_index found = {0};
     const struct dirent *entry;
@@ -172,7 +172,7 @@ bool oteli_spool_index_scan(struct oteli_spool_index *index, const struct oteli_
     if (stream == NULL)
         return false;
     while ((entry = oteli_spool_dir_next(stream)) != NULL &&
-           note_found(&found, dir, entry, unix_ns, boot_ns, abandoned_ns))
+           note_found(&found, dir, entry, unix_ns, boot_ns, stale_ns))
         ;
     const int error = entry != NULL ? ENOMEM : errno;
     closedir(stream);

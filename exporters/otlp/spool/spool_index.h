@@ -64,9 +64,9 @@ void oteli_spool_index_forget(struct oteli_spool_index *index, struct oteli_spoo
 /* Read the directory. What is new in it was found, what is gone was taken. The age of a file that
  * is found follows from the wall-clock time in its name; from then on it is counted by the boot
  * clock, which nothing sets. `unix_ns` and `boot_ns` are what the two clocks say now. Temporary
- * files that are older than `abandoned_ns` are removed. false: the directory cannot be read now,
+ * files that are older than `stale_ns` are removed. false: the directory cannot be read now,
  * and errno says why. */
 bool oteli_spool_index_scan(struct oteli_spool_index *index, const struct oteli_spool_dir *dir,
-                            uint64_t unix_ns, int64_t boot_ns, int64_t abandoned_ns);
+                            uint64_t unix_ns, int64_t boot_ns, int64_t stale_ns);
 
 #endif

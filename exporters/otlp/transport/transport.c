@@ -80,7 +80,7 @@ void oteli_transport_free(struct oteli_transport *transport)
         oteli_transport_close(transport);
         oteli_transport_leave(transport);
     } else {
-        oteli_transport_abandon(transport);
+        oteli_transport_disown(transport);
     }
     curl_slist_free_all(transport->lines);
     oteli_tls_files_fini(&transport->tls);
@@ -88,7 +88,7 @@ void oteli_transport_free(struct oteli_transport *transport)
     free(transport);
 }
 
-static void say_why_abandoned(struct oteli_transport *transport)
+static void say_why_disowned(struct oteli_transport *transport)
 {
     snprintf(transport->problem, sizeof transport->problem, "%s",
              oteli_transport_is_over(transport) ? "the process is ending, and with it TLS"
@@ -176,9 +176,9 @@ static bool drive(struct oteli_transport *transport)
     if (!transport->is_running)
         return true;
     if (!oteli_transport_enter(transport)) {
-        oteli_transport_abandon(transport);
+        oteli_transport_disown(transport);
         transport->result = CURLE_SEND_ERROR;
-        say_why_abandoned(transport);
+        say_why_disowned(transport);
         return true;
     }
     forget_wakes(transport);
@@ -205,8 +205,8 @@ static bool make_ready(struct oteli_transport *transport)
             return true;
         oteli_transport_leave(transport);
     }
-    oteli_transport_abandon(transport);
-    say_why_abandoned(transport);
+    oteli_transport_disown(transport);
+    say_why_disowned(transport);
     if (oteli_transport_is_over(transport) || !oteli_transport_open(transport) ||
         !oteli_transport_enter(transport))
         return false;
@@ -287,7 +287,7 @@ void oteli_transport_cancel(struct oteli_transport *transport,
         oteli_transport_unguard(transport, &guard);
         oteli_transport_leave(transport);
     } else {
-        oteli_transport_abandon(transport);
+        oteli_transport_disown(transport);
     }
 }
 

@@ -216,14 +216,14 @@ static void close_epoll_set(const struct oteli_transport *transport, struct otel
     oteli_epoll_set_init(set);
 }
 
-/* What oteli_transport_abandon left behind, so that leak checkers see that it was on purpose. */
+/* What oteli_transport_disown left behind, so that leak checkers see that it was on purpose. */
 enum { LEFT_BEHIND = 32 };
 static void *left_behind[LEFT_BEHIND][2];
 static uint32_t left_behind_count;
 
 /* Their memory stays; this happens once a fork, or when a program closes all descriptors that
  * it does not know. */
-void oteli_transport_abandon(struct oteli_transport *transport)
+void oteli_transport_disown(struct oteli_transport *transport)
 {
     if (transport->easy != NULL) {
         const uint32_t slot = oteli_add_full_32(&left_behind_count, 1) % LEFT_BEHIND;

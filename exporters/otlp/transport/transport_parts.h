@@ -112,7 +112,7 @@ bool oteli_transport_set_version(struct oteli_transport *transport, bool is_fres
 
 /* Drop the handles without letting curl do anything with their descriptors, which belong to the
  * parent process, or by now name files of the program. */
-void oteli_transport_abandon(struct oteli_transport *transport);
+void oteli_transport_disown(struct oteli_transport *transport);
 
 /* Close the handles, inside curl. */
 void oteli_transport_close(struct oteli_transport *transport);
