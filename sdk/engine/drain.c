@@ -16,8 +16,9 @@
 #include "sdk/engine/queue.h"
 #include "sdk/pipeline/mount_expand.h"
 
-/* How far ahead records are fetched, and how large most of them are. */
-enum { BYTES_AHEAD = 2048, USUAL_BYTES = 128 };
+/* How far ahead records are fetched: at first by their usual size, then as if they were all of the
+ * size of the one at hand. */
+enum { BYTES_AHEAD = 2048, USUAL_BYTES = 128, RECORDS_AHEAD = 8 };
 
 void oteli_drain_begin(struct oteli_engine *engine)
 {
@@ -77,7 +78,7 @@ static bool take_from(struct oteli_engine *engine, struct oteli_line *line, uint
     fetch_first(line, consumed, committed);
     while (consumed < committed && batch->count < batch->capacity) {
         struct oteli_record *record = oteli_line_record(line, consumed);
-        fetch(line, consumed + BYTES_AHEAD, committed);
+        fetch(line, consumed + RECORDS_AHEAD * record->size, committed);
         if (OTELI_LIKELY((record->what & OTELI_RECORD_MOUNT) == 0)) {
             oteli_batch_add(batch, record);
             points_into_line = true;
