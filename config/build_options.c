@@ -134,6 +134,8 @@ static otel_status make_sampler(const struct oteli_settings *settings, struct ot
     otel_slice name = oteli_slice_of(options->service_name);
     (void)find_service_name(settings, &name);
     const char *service_name = name.length != 0 ? oteli_file_copy(file, name) : NULL;
+    if (name.length != 0 && service_name == NULL)
+        return OTEL_ERROR_NO_MEMORY;
     const otel_status status = oteli_make_sampler(settings, service_name, file, &creation->sampler);
     if (status == OTEL_OK)
         options->sampler = &creation->sampler;
