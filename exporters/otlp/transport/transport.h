@@ -57,7 +57,8 @@ int oteli_transport_timeout_ms(struct oteli_transport *transport);
 /* No export is pending any more: from now on nothing makes the descriptor readable. */
 void oteli_transport_rest(struct oteli_transport *transport);
 
-/* Whether the program has closed descriptors of the request: the next oteli_transport_poll ends it. */
+/* Whether the program has closed descriptors of the request: the next oteli_transport_poll ends
+ * it. */
 bool oteli_transport_is_lost(const struct oteli_transport *transport);
 
 /* Until the descriptor is readable; without one, for a moment. */
