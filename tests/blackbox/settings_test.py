@@ -47,9 +47,8 @@ class Run:
         settings = harness.program("settings")
         command = {"functions": ["functions"],
                    "terminal": ["script", "-qec", f"{settings} waiting", "/dev/null"]}.get(mode, [settings, mode])
-        with receiver or harness.Receiver() as self.receiver:
-            if left is not None:
-                self.leave_span(folder, left)
+        port = 0 if left is None else self.leave_span(folder, left)
+        with receiver or harness.Receiver(port=port) as self.receiver:
             base = {"OTEL_EXPORTER_OTLP_ENDPOINT": GONE if away else "RECEIVER",
                     "OTEL_EXPORTER_OTLP_TIMEOUT": "300" if away else "10000", **env, name: value}
             done = harness.run(*command, env={
@@ -61,12 +60,14 @@ class Run:
         self.span = self.spans[0] if self.spans else None
 
     def leave_span(self, folder, seconds):
-        self.receiver.answer = lambda _: (503, {}, b"")
-        program = Program(folder, self.receiver.port)
-        program.tell(f"step -{seconds}")
-        program.tell("span left")
-        program.end()
-        self.receiver.answer = lambda _: (200, {}, b"")
+        """Returns the port of a receiver that has refused the span. One of its own: what a busy machine
+        answers only after the program has ended is refused, too."""
+        with harness.Receiver(lambda _: (503, {}, b"")) as refusing:
+            program = Program(folder, refusing.port)
+            program.tell(f"step -{seconds}")
+            program.tell("span left")
+            program.end()
+        return refusing.port
 
     @property
     def resource(self):
@@ -259,9 +260,9 @@ TIMEOUTS = row({"receiver": lambda: harness.Receiver(lambda _: time.sleep(0.3) o
 
 
 def left(seconds, **expected):
-    """A span that was left so long ago, and what becomes of it. A spool may send it twice."""
+    """A span that was left so long ago, and what becomes of it."""
     return row({"OTEL_C_SPOOL_DIR": "FOLDER", "left": seconds}, {
-        value: same(lambda run: {span.name for span in run.spans}, {"rich", "left"}) if is_kept else all_of(names("rich"), count("expired", 1))
+        value: names("rich", "left") if is_kept else all_of(names("rich"), count("expired", 1))
         for value, is_kept in expected.items()})
 
 
