@@ -62,7 +62,8 @@ uint64_t oteli_lines_most(void)
     return most < OTELI_LINE_MAX_COUNT ? most : OTELI_LINE_MAX_COUNT;
 }
 
-/* NULL: it is of before a fork in a signal handler, from which the child went on. */
+/* NULL: there is none, as for OTELI_NO_SLOT; or it is of before a fork in a signal handler, from
+ * which the child went on. */
 static struct oteli_line *at_index(uint32_t index)
 {
     return index < oteli_load_relaxed_32(&pool.lines.count)
@@ -116,11 +117,7 @@ static OTELI_COLD struct oteli_line *make(size_t bytes, uint32_t units)
     if (!add_within_limit(&pool.units_total, units))
         return NULL;
     const uint32_t index = units == 1 ? oteli_slot_new(&pool.lines) : OTELI_NO_SLOT;
-    struct oteli_line *line = NULL;
-    if (units > 1)
-        line = allocate_large(bytes, units);
-    else if (index != OTELI_NO_SLOT)
-        line = at_index(index);
+    struct oteli_line *line = units == 1 ? at_index(index) : allocate_large(bytes, units);
     if (line == NULL) {
         oteli_sub_counted_64(&pool.units_total, units);
         return NULL;
@@ -143,7 +140,7 @@ static uint64_t units_for(size_t size)
 static struct oteli_line *take(struct oteli_thread *owner, uint64_t units)
 {
     const uint32_t index = units == 1 ? oteli_free_list_pop(&pool.free, link_of) : OTELI_NO_SLOT;
-    struct oteli_line *line = index != OTELI_NO_SLOT ? at_index(index) : NULL;
+    struct oteli_line *line = at_index(index);
     if (line == NULL)
         line = make(units * OTELI_LINE_BYTES, (uint32_t)units);
     if (line == NULL)

@@ -180,8 +180,8 @@ static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_acti
     const uint64_t parent_id = oteli_parent_id(parent);
     otel_sampling_result result;
     oteli_span_identify(thread, parent, parent_id, made);
-    made->ref |=
-        parent->opaque[3] & OTELI_REF_DEBUG; /* also where the parent has no ids, only this flag */
+    /* Also where the parent has no ids, only this flag. */
+    made->ref |= parent->opaque[3] & OTELI_REF_DEBUG;
     about->trace_id = (const uint8_t *)&made->trace_id;
     if (context != NULL)
         ask_program(thread, about, context, made, &result);

@@ -87,9 +87,9 @@ struct otel_stack {
 
 struct oteli_thread {
     /* of the owner: every span touches these */
-    uint64_t
-        fast; /* what the fast ways of calls compare: OTELI_BUSY inside a call, so that a signal
-                      handler does not enter another; otherwise `generation` */
+    /* What the fast ways of calls compare: OTELI_BUSY inside a call, so that a signal handler does
+     * not enter another; otherwise `generation`. */
+    uint64_t fast;
     uint64_t generation; /* which SDK this state is made for; release, read by the worker */
     struct oteli_random random;
     struct oteli_active_span *top;  /* the current context */
