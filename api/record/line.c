@@ -17,7 +17,7 @@ enum { HUGE_PAGE = 2 * 1024 * 1024, PART = HUGE_PAGE / OTELI_LINE_BYTES, FEW_LIN
 enum { PARTS = OTELI_LINE_MAX_COUNT / PART, MAPPED_UNITS = 8 };
 
 static void *parts[PARTS]; /* zeros: not in the library's file */
-static void *new_part(void);
+static void *new_part(size_t lines, size_t line_size);
 
 static struct {
     struct oteli_free_list free;
@@ -33,13 +33,13 @@ static struct {
                     .slot_size = OTELI_LINE_BYTES,
                     .new_part = new_part}};
 
-static void *new_part(void)
+static void *new_part(size_t lines, size_t line_size)
 {
     const bool many = oteli_load_relaxed_32(&pool.lines.count) >= FEW_LINES;
-    void *part = oteli_aligned_alloc(many ? HUGE_PAGE : OTELI_CACHELINE, HUGE_PAGE);
+    void *part = oteli_aligned_alloc(many ? HUGE_PAGE : OTELI_CACHELINE, lines * line_size);
     const int saved_errno = errno;
     if (part != NULL && many)
-        (void)madvise(part, HUGE_PAGE, MADV_HUGEPAGE); /* ordinary pages do as well */
+        (void)madvise(part, lines * line_size, MADV_HUGEPAGE); /* ordinary pages do as well */
     errno = saved_errno;
     return part;
 }

@@ -21,7 +21,8 @@ static struct {
           .sets = {.parts = oteli_hold_parts,
                    .part_count = PARTS,
                    .slots_a_part = PART,
-                   .slot_size = sizeof(struct otel_lines)}};
+                   .slot_size = sizeof(struct otel_lines),
+                   .new_part = oteli_calloc}};
 
 void oteli_holds_set_limit(uint64_t bytes)
 {

@@ -3,6 +3,7 @@
  *
  * Like the pool of lines: slots that stay (slot_pool.h), and a list of the free ones. */
 #include "api/thread/detached_pool.h"
+#include "common/base/alloc.h"
 #include "common/base/slot_pool.h"
 #include "common/base/spin_lock.h"
 #include "common/clock/clock.h"
@@ -19,7 +20,8 @@ static struct oteli_free_list free_slots;
 static struct oteli_slot_pool pool = {.parts = oteli_detached_parts,
                                       .part_count = PARTS,
                                       .slots_a_part = PART,
-                                      .slot_size = sizeof(struct oteli_detached)};
+                                      .slot_size = sizeof(struct oteli_detached),
+                                      .new_part = oteli_calloc};
 
 static struct oteli_detached *at_index(uint32_t index)
 {

@@ -1,37 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* common/base/slot_pool.c - the contracts are in common/base/slot_pool.h. */
 #include "common/base/slot_pool.h"
-#include "common/base/alloc.h"
 
-/* One of the parts that threads made for this place. */
-static void *keep(void **part, void *made)
+#include <stdlib.h>
+
+void *oteli_part_make(void **part, void *(*new_part)(size_t slots, size_t slot_size), size_t slots,
+                      size_t slot_size)
 {
+    void *there = OTELI_LOAD_ACQUIRE_PTR(part);
+    if (there != NULL)
+        return there;
+    void *made = new_part(slots, slot_size);
     if (made == NULL || OTELI_CAS_FULL_PTR(part, NULL, made))
         return made;
     free(made);
     return OTELI_LOAD_ACQUIRE_PTR(part);
 }
 
-static void *new_part(const struct oteli_slot_pool *pool)
-{
-    return pool->new_part != NULL ? pool->new_part()
-                                  : oteli_calloc(pool->slots_a_part, pool->slot_size);
-}
-
-void *oteli_part_make(void **part, size_t slots, size_t slot_size)
-{
-    void *there = OTELI_LOAD_ACQUIRE_PTR(part);
-    return there != NULL ? there : keep(part, oteli_calloc(slots, slot_size));
-}
-
 uint32_t oteli_slot_new(struct oteli_slot_pool *pool)
 {
     for (;;) {
         const uint32_t index = oteli_load_acquire_32(&pool->count);
-        if (index / pool->slots_a_part >= pool->part_count)
-            return OTELI_NO_SLOT;
-        void **const part = &pool->parts[index / pool->slots_a_part];
-        if (OTELI_LOAD_ACQUIRE_PTR(part) == NULL && keep(part, new_part(pool)) == NULL)
+        const uint32_t part = index / pool->slots_a_part;
+        if (part >= pool->part_count ||
+            oteli_part_make(&pool->parts[part], pool->new_part, pool->slots_a_part,
+                            pool->slot_size) == NULL)
             return OTELI_NO_SLOT;
         if (oteli_cas_full_32(&pool->count, index, index + 1))
             return index;

@@ -16,13 +16,14 @@ struct oteli_slot_pool {
     uint32_t part_count; /* constant, as those below but for the last */
     uint32_t slots_a_part;
     size_t slot_size;
-    void *(*new_part)(void); /* for free(); NULL: by calloc */
-    uint32_t count;          /* slots that were ever given out; atomic */
+    void *(*new_part)(size_t slots, size_t slot_size); /* as calloc, for free() */
+    uint32_t count;                                    /* slots that were ever given out; atomic */
 };
 
-/* The part in this place, made of zeros when it is not there. Where two threads make it one of the
- * two is kept. NULL: no memory. */
-void *oteli_part_make(void **part, size_t slots, size_t slot_size);
+/* The part in this place, made by `new_part` when it is not there. Where two threads
+ * make it one of the two is kept. NULL: no memory. */
+void *oteli_part_make(void **part, void *(*new_part)(size_t slots, size_t slot_size), size_t slots,
+                      size_t slot_size);
 
 /* The index of a slot that was never given out; OTELI_NO_SLOT: there is none. */
 uint32_t oteli_slot_new(struct oteli_slot_pool *pool);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* common/base/slot_ring.c - the contracts are in common/base/slot_ring.h. */
 #include "common/base/slot_ring.h"
+#include "common/base/alloc.h"
 #include "common/base/slot_pool.h"
 
 #include <stdlib.h>
@@ -34,8 +35,8 @@ void *oteli_slot_claim(struct oteli_slot_ring *ring, uint32_t *index)
             return NULL;
         if (!oteli_cas_full_32(&ring->next, from, from + passed + 1))
             continue;
-        if (oteli_part_make(&ring->parts[*index / ring->a_part], ring->a_part, ring->slot_size) ==
-            NULL)
+        if (oteli_part_make(&ring->parts[*index / ring->a_part], oteli_calloc, ring->a_part,
+                            ring->slot_size) == NULL)
             return NULL;
         if (oteli_cas_full_64(&ring->words[*index], word, being_filled(ring, word)))
             return slot_at(ring, *index);
