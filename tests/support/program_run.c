@@ -38,7 +38,9 @@ static void begin(struct program_op *op)
     char name[16];
     struct program_span *span = &run.program->spans[op->span];
     snprintf(name, sizeof name, "n%d", op->span);
-    const otel_context parent = context_of(op->context);
+    otel_context parent = {.values = NULL};
+    if (op->parent == PROGRAM_EXPLICIT) /* of any other the model has not seen who writes it */
+        parent = context_of(op->context);
     const bool is_plain = op->parent == PROGRAM_CURRENT && !op->hold;
     const otel_span_options *options =
         OTEL_SPAN_OPTIONS(.root = op->parent == PROGRAM_ROOT,
