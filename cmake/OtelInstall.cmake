@@ -9,7 +9,7 @@ set(otel_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/otel")
 set(otel_pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
 install(DIRECTORY include/otel DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
-    COMPONENT dev FILES_MATCHING PATTERN "*.h")
+    COMPONENT dev FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
 # The documents and examples lie to one another as they do in the source tree.
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT doc)

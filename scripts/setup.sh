@@ -55,7 +55,7 @@ readonly test_packages=(
 readonly full_packages=(
     "clang-$llvm" "clang-tidy-$llvm" "clang-format-$llvm" "libclang-rt-$llvm-dev" "lld-$llvm"
     "python3-clang-$llvm"
-    valgrind tcc spin gdb
+    valgrind tcc spin gdb luajit rustc
 )
 
 # The compiler comes with its C library; the rest is of the other architecture, for which nothing

@@ -169,7 +169,7 @@ void oteli_warn_later(const struct oteli_warning *warning)
 }
 
 void oteli_active_add_event(struct oteli_active_span *active, const struct oteli_limits *limits,
-                            const char *name, uint64_t time, const otel_attribute *attributes,
+                            otel_slice name, uint64_t time, const otel_attribute *attributes,
                             size_t count)
 {
     active->traits.is_unusual = true;
@@ -180,8 +180,7 @@ void oteli_active_add_event(struct oteli_active_span *active, const struct oteli
     }
     if (attributes == NULL)
         count = 0;
-    const size_t name_length = name != NULL ? strlen(name) : 0;
-    const size_t name_size = oteli_text_size(name, name_length);
+    const size_t name_size = oteli_text_size(name.data, name.length);
     const struct oteli_list_limits list_limits = {limits->event_attributes, limits->value_depth,
                                                   limits->value_length};
     uint32_t dropped;
@@ -201,7 +200,7 @@ void oteli_active_add_event(struct oteli_active_span *active, const struct oteli
     at = oteli_put_fixed64(oteli_put_tag(at, EVENT_TIME, OTELI_WIRE_FIXED64), time);
     if (name_size != 0) {
         at = oteli_put_bytes_head(at, EVENT_NAME, name_size);
-        at = oteli_text_put(at, name, name_length, name_size);
+        at = oteli_text_put(at, name.data, name.length, name_size);
     }
     at = oteli_list_put(at, EVENT_ATTRIBUTES, attributes, count, &list_limits);
     if (dropped != 0)
@@ -291,7 +290,7 @@ void oteli_active_add_link(struct oteli_active_span *active, const struct oteli_
 }
 
 void oteli_active_set_status(struct oteli_active_span *active, otel_span_status status,
-                             const char *description)
+                             otel_slice description)
 {
     const bool is_known = status == OTEL_SPAN_STATUS_OK || status == OTEL_SPAN_STATUS_ERROR;
     if (!is_known || active->unusual.status == OTEL_SPAN_STATUS_OK)
@@ -299,13 +298,12 @@ void oteli_active_set_status(struct oteli_active_span *active, otel_span_status 
     active->traits.is_unusual = true;
     active->unusual.status = (uint8_t)status;
     active->unusual.message.length = 0;
-    if (status != OTEL_SPAN_STATUS_ERROR || description == NULL || *description == '\0')
+    if (status != OTEL_SPAN_STATUS_ERROR || description.length == 0)
         return;
-    const size_t length = strlen(description);
-    const size_t size = oteli_text_size(description, length);
+    const size_t size = oteli_text_size(description.data, description.length);
     uint8_t *at = oteli_buffer_room(&active->unusual.message, size);
     if (at == NULL)
         return;
-    oteli_text_put(at, description, length, size);
+    oteli_text_put(at, description.data, description.length, size);
     active->unusual.message.length = (uint32_t)size;
 }

@@ -12,6 +12,7 @@
 #define OTELI_ACTIVE_SPAN_H
 
 #include "api/context/handle.h"
+#include "common/text/text.h"
 #include <otel/thread_context.h>
 #include <otel/trace.h>
 
@@ -272,7 +273,7 @@ void oteli_active_set_many(struct oteli_active_span *active, const struct oteli_
                            const otel_attribute *attributes, size_t count);
 
 void oteli_active_add_event(struct oteli_active_span *active, const struct oteli_limits *limits,
-                            const char *name, uint64_t time, const otel_attribute *attributes,
+                            otel_slice name, uint64_t time, const otel_attribute *attributes,
                             size_t count);
 void oteli_active_add_link(struct oteli_active_span *active, const struct oteli_limits *limits,
                            const otel_link *link);
@@ -280,6 +281,6 @@ void oteli_active_add_link(struct oteli_active_span *active, const struct oteli_
 uint32_t oteli_put_link(uint8_t *at, const otel_link *link);
 
 void oteli_active_set_status(struct oteli_active_span *active, otel_span_status status,
-                             const char *description);
+                             otel_slice description);
 
 #endif

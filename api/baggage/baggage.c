@@ -2,15 +2,14 @@
 /* api/baggage/baggage.c - baggages as programs see them: otel/baggage.h. Any thread. */
 #include "api/baggage/baggage_pool.h"
 
+#include <otel/ffi.h>
 #include <string.h>
 
-otel_baggage otel_baggage_set(otel_baggage baggage, const char *name, const char *value,
-                              const char *metadata)
+static otel_baggage set(otel_baggage baggage, otel_slice name, otel_slice value,
+                        otel_slice metadata)
 {
     struct oteli_baggage_builder builder;
-    const struct oteli_baggage_member member = {.name = oteli_slice_of(name),
-                                                .value = oteli_slice_of(value),
-                                                .metadata = oteli_slice_of(metadata)};
+    const struct oteli_baggage_member member = {.name = name, .value = value, .metadata = metadata};
     oteli_baggage_begin(&builder, baggage);
     if (!oteli_baggage_put(&builder, &member))
         return baggage;
@@ -18,17 +17,42 @@ otel_baggage otel_baggage_set(otel_baggage baggage, const char *name, const char
     return made.opaque != 0 ? made : baggage;
 }
 
-otel_baggage otel_baggage_remove(otel_baggage baggage, const char *name)
+otel_baggage otel_baggage_set(otel_baggage baggage, const char *name, const char *value,
+                              const char *metadata)
+{
+    return set(baggage, oteli_slice_of(name), oteli_slice_of(value), oteli_slice_of(metadata));
+}
+
+void otel_baggage_set_p(otel_baggage *result, const otel_baggage *baggage, const char *name,
+                        size_t name_length, const char *value, size_t value_length,
+                        const char *metadata, size_t metadata_length)
+{
+    *result = set(*baggage, (otel_slice){name, name_length}, (otel_slice){value, value_length},
+                  (otel_slice){metadata, metadata_length});
+}
+
+static otel_baggage without(otel_baggage baggage, otel_slice name)
 {
     struct oteli_baggage_builder builder;
     oteli_baggage_begin(&builder, baggage);
-    if (!oteli_baggage_drop(&builder, oteli_slice_of(name)))
+    if (!oteli_baggage_drop(&builder, name))
         return baggage;
     return oteli_baggage_finish(&builder);
 }
 
+otel_baggage otel_baggage_remove(otel_baggage baggage, const char *name)
+{
+    return without(baggage, oteli_slice_of(name));
+}
+
+void otel_baggage_remove_p(otel_baggage *result, const otel_baggage *baggage, const char *name,
+                           size_t name_length)
+{
+    *result = without(*baggage, (otel_slice){name, name_length});
+}
+
 /* One of the two texts of an entry. */
-static size_t get(otel_baggage baggage, const char *name, bool wants_metadata, char *text,
+static size_t get(otel_baggage baggage, otel_slice name, bool wants_metadata, char *text,
                   size_t size)
 {
     if (size != 0)
@@ -36,7 +60,7 @@ static size_t get(otel_baggage baggage, const char *name, bool wants_metadata, c
     const struct oteli_baggage_entries *entries = oteli_baggage_hold(baggage);
     if (entries == NULL)
         return SIZE_MAX;
-    const struct oteli_baggage_entry *entry = oteli_baggage_find(entries, oteli_slice_of(name));
+    const struct oteli_baggage_entry *entry = oteli_baggage_find(entries, name);
     size_t length = SIZE_MAX;
     if (entry != NULL && wants_metadata)
         length = oteli_slice_fit(
@@ -50,13 +74,25 @@ static size_t get(otel_baggage baggage, const char *name, bool wants_metadata, c
 
 size_t otel_baggage_get(otel_baggage baggage, const char *name, char *value, size_t size)
 {
-    return get(baggage, name, false, value, size);
+    return get(baggage, oteli_slice_of(name), false, value, size);
+}
+
+size_t otel_baggage_get_p(const otel_baggage *baggage, const char *name, size_t name_length,
+                          char *value, size_t size)
+{
+    return get(*baggage, (otel_slice){name, name_length}, false, value, size);
 }
 
 size_t otel_baggage_get_metadata(otel_baggage baggage, const char *name, char *metadata,
                                  size_t size)
 {
-    return get(baggage, name, true, metadata, size);
+    return get(baggage, oteli_slice_of(name), true, metadata, size);
+}
+
+size_t otel_baggage_get_metadata_p(const otel_baggage *baggage, const char *name,
+                                   size_t name_length, char *metadata, size_t size)
+{
+    return get(*baggage, (otel_slice){name, name_length}, true, metadata, size);
 }
 
 void otel_baggage_each(otel_baggage baggage, otel_baggage_visitor *visit, void *state)

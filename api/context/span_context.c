@@ -4,6 +4,7 @@
 #include "api/context/handle.h"
 #include "api/context/tracestate_pool.h"
 #include "common/text/text.h"
+#include <otel/ffi.h>
 
 #include <string.h>
 
@@ -47,17 +48,25 @@ otel_span otel_span_wrap(const otel_span_context *context)
     return span;
 }
 
+void otel_span_context_make_p(otel_span_context *result, const uint8_t trace_id[16],
+                              const uint8_t span_id[8], uint8_t flags, bool is_remote,
+                              const char *tracestate, size_t length)
+{
+    memset(result, 0, sizeof *result);
+    memcpy(result->trace_id, trace_id, sizeof result->trace_id);
+    memcpy(result->span_id, span_id, sizeof result->span_id);
+    result->flags = flags;
+    result->is_remote = is_remote;
+    if (tracestate != NULL)
+        result->tracestate = oteli_tracestate_make(tracestate, length, trace_id);
+}
+
 otel_span_context otel_span_context_make(const uint8_t trace_id[16], const uint8_t span_id[8],
                                          uint8_t flags, bool is_remote, const char *tracestate)
 {
     otel_span_context context;
-    memset(&context, 0, sizeof context);
-    memcpy(context.trace_id, trace_id, sizeof context.trace_id);
-    memcpy(context.span_id, span_id, sizeof context.span_id);
-    context.flags = flags;
-    context.is_remote = is_remote;
-    if (tracestate != NULL)
-        context.tracestate = oteli_tracestate_make(tracestate, strlen(tracestate), trace_id);
+    otel_span_context_make_p(&context, trace_id, span_id, flags, is_remote, tracestate,
+                             tracestate != NULL ? strlen(tracestate) : 0);
     return context;
 }
 

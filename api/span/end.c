@@ -136,7 +136,7 @@ static void close_place(const struct oteli_active_span *active)
     if (oteli_active_is_stretch(active))
         otel_lines_free(otel_lines_end());
     else if ((active->traits.bits & OTELI_IS_ATTACHED) != 0 && !oteli_context_is_of_span(active))
-        (void)otel_context_detach_n(active->token);
+        (void)otel_context_detach_p(active->token);
     else if ((ref & OTELI_REF_OF_STACK) == 0)
         otel_span_end_n((otel_span_ref){active->self.opaque[2], ref}, 0);
 }

@@ -127,12 +127,13 @@ static void describe(const struct oteli_thread *thread, struct oteli_active_span
     for (size_t i = 0; span->events != NULL && i < span->event_count; i++) {
         const otel_finished_event *event = &span->events[i];
         const uint64_t given = event->time_ns & ~OTELI_TICKS_BIT;
-        oteli_active_add_event(active, limits, event->name, event->time_ns != 0 ? given : end,
-                               event->attributes, event->attribute_count);
+        oteli_active_add_event(active, limits, oteli_slice_of(event->name),
+                               event->time_ns != 0 ? given : end, event->attributes,
+                               event->attribute_count);
     }
     for (size_t i = 0; span->links != NULL && i < span->link_count; i++)
         oteli_active_add_link(active, limits, &span->links[i]);
-    oteli_active_set_status(active, span->status, span->status_message);
+    oteli_active_set_status(active, span->status, oteli_slice_of(span->status_message));
 }
 
 static void count(struct oteli_thread *thread, const otel_finished_span *span)

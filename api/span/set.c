@@ -8,6 +8,7 @@
 #include "api/thread/thread_state.h"
 #include "common/base/alloc.h"
 #include "common/clock/clock.h"
+#include <otel/ffi.h>
 
 #include <string.h>
 
@@ -185,27 +186,35 @@ void otel_span_set_bool_n(otel_span_ref span, const char *key, size_t key_length
     otel_span_set_value_n(span, key, key_length, &any);
 }
 
-void otel_span_add_event_at(otel_span span, const char *name, uint64_t time_ns,
-                            const otel_attribute *attributes, size_t count)
+void otel_span_add_event_p(const otel_span *span, const char *name, size_t name_length,
+                           uint64_t time_ns, const otel_attribute *attributes, size_t count)
 {
-    struct oteli_active_span *active = grab(otel_span_ref_of(&span));
+    struct oteli_active_span *active = grab(otel_span_ref_of(span));
     if (active == NULL)
         return;
     const uint64_t time =
         time_ns != 0 ? time_ns & ~OTELI_TICKS_BIT : oteli_ticks() | OTELI_TICKS_BIT;
-    oteli_active_add_event(active, &oteli_self->limits, name, time, attributes, count);
+    oteli_active_add_event(active, &oteli_self->limits, (otel_slice){name, name_length}, time,
+                           attributes, count);
     let_go(active);
 }
 
-void otel_span_record_exception(otel_span span, const char *type, const char *message,
-                                const char *stacktrace, const otel_attribute *attributes,
-                                size_t count)
+void otel_span_add_event_at(otel_span span, const char *name, uint64_t time_ns,
+                            const otel_attribute *attributes, size_t count)
+{
+    otel_span_add_event_p(&span, name, otel_length_(name), time_ns, attributes, count);
+}
+
+void otel_span_record_exception_p(const otel_span *span, const char *type, size_t type_length,
+                                  const char *message, size_t message_length,
+                                  const char *stacktrace, size_t stacktrace_length,
+                                  const otel_attribute *attributes, size_t count)
 {
     enum { KNOWN = 3, FEW = 16 };
     otel_attribute few[FEW];
     otel_attribute *all = few;
     size_t known = 0;
-    if (attributes == NULL || (otel_span_ref_of(&span).place & OTEL_SPAN_IS_RECORDING_) == 0)
+    if (attributes == NULL || (otel_span_ref_of(span).place & OTEL_SPAN_IS_RECORDING_) == 0)
         count = 0;
     if (count > FEW - KNOWN)
         all = oteli_malloc((KNOWN + count) * sizeof *all);
@@ -214,16 +223,27 @@ void otel_span_record_exception(otel_span span, const char *type, const char *me
         count = 0;
     }
     if (type != NULL)
-        all[known++] = otel_attribute_of("exception.type", otel_value_string(type));
+        all[known++] = otel_attribute_of("exception.type", otel_value_string_n(type, type_length));
     if (message != NULL)
-        all[known++] = otel_attribute_of("exception.message", otel_value_string(message));
+        all[known++] =
+            otel_attribute_of("exception.message", otel_value_string_n(message, message_length));
     if (stacktrace != NULL)
-        all[known++] = otel_attribute_of("exception.stacktrace", otel_value_string(stacktrace));
+        all[known++] = otel_attribute_of("exception.stacktrace",
+                                         otel_value_string_n(stacktrace, stacktrace_length));
     if (count != 0)
         memcpy(all + known, attributes, count * sizeof *all);
-    otel_span_add_event_at(span, "exception", 0, all, known + count);
+    static const char name[] = "exception";
+    otel_span_add_event_p(span, name, sizeof name - 1, 0, all, known + count);
     if (all != few)
         free(all);
+}
+
+void otel_span_record_exception(otel_span span, const char *type, const char *message,
+                                const char *stacktrace, const otel_attribute *attributes,
+                                size_t count)
+{
+    otel_span_record_exception_p(&span, type, otel_length_(type), message, otel_length_(message),
+                                 stacktrace, otel_length_(stacktrace), attributes, count);
 }
 
 void otel_span_add_link(otel_span span, const otel_link *link)
@@ -235,20 +255,31 @@ void otel_span_add_link(otel_span span, const otel_link *link)
     let_go(active);
 }
 
-void otel_span_set_status(otel_span span, otel_span_status status, const char *description)
+void otel_span_set_status_p(const otel_span *span, otel_span_status status, const char *description,
+                            size_t length)
 {
-    struct oteli_active_span *active = grab(otel_span_ref_of(&span));
+    struct oteli_active_span *active = grab(otel_span_ref_of(span));
     if (active == NULL)
         return;
-    oteli_active_set_status(active, status, description);
+    oteli_active_set_status(active, status, (otel_slice){description, length});
+    let_go(active);
+}
+
+void otel_span_set_status(otel_span span, otel_span_status status, const char *description)
+{
+    otel_span_set_status_p(&span, status, description, otel_length_(description));
+}
+
+void otel_span_update_name_p(const otel_span *span, const char *name, size_t name_length)
+{
+    struct oteli_active_span *active = grab(otel_span_ref_of(span));
+    if (active == NULL)
+        return;
+    oteli_active_set_long_name(active, name != NULL ? name : "", name_length);
     let_go(active);
 }
 
 void otel_span_update_name(otel_span span, const char *name)
 {
-    struct oteli_active_span *active = grab(otel_span_ref_of(&span));
-    if (active == NULL)
-        return;
-    oteli_active_set_long_name(active, name != NULL ? name : "", name != NULL ? strlen(name) : 0);
-    let_go(active);
+    otel_span_update_name_p(&span, name, otel_length_(name));
 }

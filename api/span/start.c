@@ -553,8 +553,8 @@ static OTELI_NOINLINE OTELI_HOT void enter_with(otel_span *span, otel_tracer *tr
         enter_slow(span, tracer, name, name_length, options);
 }
 
-OTELI_HOT void otel_span_enter_into(otel_span *span, otel_tracer *tracer, const char *name,
-                                    size_t name_length, const otel_span_options *options)
+OTELI_HOT void otel_span_enter_p(otel_span *span, otel_tracer *tracer, const char *name,
+                                 size_t name_length, const otel_span_options *options)
 {
     if (OTELI_LIKELY(options == NULL))
         enter_fast(span, tracer, name, name_length, NULL, OTEL_SPAN_KIND_INTERNAL + 1);
@@ -593,8 +593,8 @@ static OTELI_INLINE bool start_fast(otel_span *span, otel_tracer *tracer, const 
     return is_short;
 }
 
-OTELI_HOT void otel_span_start_into(otel_span *span, otel_tracer *tracer, const char *name,
-                                    size_t name_length, const otel_span_options *options)
+OTELI_HOT void otel_span_start_p(otel_span *span, otel_tracer *tracer, const char *name,
+                                 size_t name_length, const otel_span_options *options)
 {
     if (OTELI_UNLIKELY(options != NULL) || !start_fast(span, tracer, name, name_length))
         start_slow(span, tracer, name, name_length, options);

@@ -10,6 +10,7 @@
 #include "common/text/text.h"
 #include "common/wire.h"
 
+#include <otel/ffi.h>
 #include <string.h>
 
 enum { SCOPE_NAME = 1, SCOPE_VERSION = 2, SCOPE_ATTRIBUTES = 3 };
@@ -113,11 +114,18 @@ otel_tracer *otel_tracer_get(const char *name, const char *version)
 otel_tracer *otel_tracer_get_with(const char *name, const char *version,
                                   const otel_tracer_options *options)
 {
+    return otel_tracer_get_p(name, otel_length_(name), version, otel_length_(version), options);
+}
+
+otel_tracer *otel_tracer_get_p(const char *name, size_t name_length, const char *version,
+                               size_t version_length, const otel_tracer_options *options)
+{
     static const otel_tracer_options none;
-    if (name == NULL || *name == '\0')
+    if (name_length == 0)
         OTELI_LOG(OTEL_LOG_WARN, "a tracer was asked for without a name");
     otel_tracer *tracer =
-        make(oteli_slice_of(name), oteli_slice_of(version), options != NULL ? options : &none);
+        make((otel_slice){name, name_length}, (otel_slice){version, version_length},
+             options != NULL ? options : &none);
     if (tracer == NULL)
         return &oteli_tracer_nameless;
     otel_tracer *known = intern(tracer);

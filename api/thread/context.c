@@ -124,7 +124,7 @@ static OTELI_NOINLINE uint64_t attach_another(const otel_context *context,
     thread->epoch = oteli_epoch_under(thread, &context->span);
     thread->epoch_of = context->span.opaque[2];
     oteli_thread_leave_call(thread);
-    return otel_context_attach_n(context);
+    return otel_context_attach_p(context);
 }
 
 /* Whether the fast path is open: nothing but the span changes, which is one to be published, and
@@ -139,7 +139,7 @@ static OTELI_INLINE bool is_simple(const struct oteli_thread *thread, const otel
 }
 
 /* The fast path finds out first and calls nothing, like those of start.c and end.c. */
-OTELI_HOT uint64_t otel_context_attach_n(const otel_context *context)
+OTELI_HOT uint64_t otel_context_attach_p(const otel_context *context)
 {
     struct oteli_thread *thread = oteli_self;
     if (!is_simple(thread, context))
@@ -216,7 +216,7 @@ static OTELI_NOINLINE bool detach_any(uint64_t token, struct oteli_thread *threa
 }
 
 /* The fast path is for the top, attached on the fast path, while nothing below it has been left. */
-OTELI_HOT bool otel_context_detach_n(uint64_t token)
+OTELI_HOT bool otel_context_detach_p(uint64_t token)
 {
     struct oteli_thread *thread = oteli_self;
     const uint64_t generation = thread->fast;

@@ -41,10 +41,12 @@
 #if defined(__GNUC__)
 #define OTEL_API __attribute__((visibility("default")))
 #define OTEL_MUST_USE __attribute__((warn_unused_result))
+#define OTEL_NOTHROW __attribute__((nothrow)) /* callers in C++ need no landing pad */
 #define OTEL_INLINE static inline __attribute__((no_instrument_function))
 #else
 #define OTEL_API
 #define OTEL_MUST_USE
+#define OTEL_NOTHROW
 #define OTEL_INLINE static inline
 #endif
 

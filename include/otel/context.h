@@ -127,8 +127,8 @@ typedef struct otel_context_token {
 } otel_context_token;
 
 /* The functions behind the inline ones of the same name. */
-OTEL_API uint64_t otel_context_attach_n(const otel_context *context);
-OTEL_API bool otel_context_detach_n(uint64_t token);
+OTEL_API OTEL_NOTHROW uint64_t otel_context_attach_p(const otel_context *context);
+OTEL_API OTEL_NOTHROW bool otel_context_detach_p(uint64_t token);
 
 /* Make a context current on this thread until it is detached; its baggage stays as long. Current
  * is, at every moment, the newest of what became current on the thread (contexts that it attached,
@@ -142,7 +142,7 @@ OTEL_API bool otel_context_detach_n(uint64_t token);
 OTEL_INLINE otel_context_token otel_context_attach(otel_context context)
 {
     otel_context_token token;
-    token.opaque = otel_context_attach_n(&context);
+    token.opaque = otel_context_attach_p(&context);
     return token;
 }
 
@@ -152,7 +152,7 @@ OTEL_INLINE otel_context_token otel_context_attach(otel_context context)
  * that has ended becomes current again. False as well for what is not attached on this thread. */
 OTEL_INLINE bool otel_context_detach(otel_context_token token)
 {
-    return otel_context_detach_n(token.opaque);
+    return otel_context_detach_p(token.opaque);
 }
 
 /* Error handling with longjmp (PostgreSQL, Lua, Ruby) leaves functions without ending their spans.

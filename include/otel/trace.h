@@ -15,7 +15,6 @@
 #define OTEL_TRACE_H
 
 #include <otel/context.h>
-#include <otel/value.h>
 #include <string.h>
 
 OTEL_BEGIN_DECLS
@@ -87,22 +86,23 @@ typedef struct otel_span_options {
 extern OTEL_API uint32_t otel_is_in_use_;
 
 /* Behind the inline functions of the same name: lengths, and what of a span names it. */
-OTEL_API void otel_span_enter_into(otel_span *span, otel_tracer *tracer, const char *name,
-                                   size_t name_length, const otel_span_options *options);
-OTEL_API void otel_span_start_into(otel_span *span, otel_tracer *tracer, const char *name,
-                                   size_t name_length, const otel_span_options *options);
-OTEL_API void otel_span_end_n(otel_span_ref span, uint64_t end_ns); /* 0: now */
-OTEL_API void otel_span_end_scope_n(otel_span_ref span);
-OTEL_API void otel_span_set_string_n(otel_span_ref span, const char *key, size_t key_length,
-                                     const char *value, size_t length);
-OTEL_API void otel_span_set_int_n(otel_span_ref span, const char *key, size_t key_length,
-                                  int64_t value);
-OTEL_API void otel_span_set_double_n(otel_span_ref span, const char *key, size_t key_length,
-                                     double value);
-OTEL_API void otel_span_set_bool_n(otel_span_ref span, const char *key, size_t key_length,
-                                   bool value);
-OTEL_API void otel_span_set_value_n(otel_span_ref span, const char *key, size_t key_length,
-                                    const otel_value *value);
+OTEL_API OTEL_NOTHROW void otel_span_enter_p(otel_span *span, otel_tracer *tracer, const char *name,
+                                             size_t name_length, const otel_span_options *options);
+OTEL_API OTEL_NOTHROW void otel_span_start_p(otel_span *span, otel_tracer *tracer, const char *name,
+                                             size_t name_length, const otel_span_options *options);
+OTEL_API OTEL_NOTHROW void otel_span_end_n(otel_span_ref span, uint64_t end_ns); /* 0: now */
+OTEL_API OTEL_NOTHROW void otel_span_end_scope_n(otel_span_ref span);
+OTEL_API OTEL_NOTHROW void otel_span_set_string_n(otel_span_ref span, const char *key,
+                                                  size_t key_length, const char *value,
+                                                  size_t length);
+OTEL_API OTEL_NOTHROW void otel_span_set_int_n(otel_span_ref span, const char *key,
+                                               size_t key_length, int64_t value);
+OTEL_API OTEL_NOTHROW void otel_span_set_double_n(otel_span_ref span, const char *key,
+                                                  size_t key_length, double value);
+OTEL_API OTEL_NOTHROW void otel_span_set_bool_n(otel_span_ref span, const char *key,
+                                                size_t key_length, bool value);
+OTEL_API OTEL_NOTHROW void otel_span_set_value_n(otel_span_ref span, const char *key,
+                                                 size_t key_length, const otel_value *value);
 
 OTEL_INLINE bool otel_is_idle_(void)
 {
@@ -122,14 +122,14 @@ OTEL_INLINE otel_span otel_span_enter_n(otel_tracer *tracer, const char *name, s
                                         const otel_span_options *options)
 {
     otel_span span;
-    otel_span_enter_into(&span, tracer, name, name_length, options);
+    otel_span_enter_p(&span, tracer, name, name_length, options);
     return span;
 }
 OTEL_INLINE otel_span otel_span_start_n(otel_tracer *tracer, const char *name, size_t name_length,
                                         const otel_span_options *options)
 {
     otel_span span;
-    otel_span_start_into(&span, tracer, name, name_length, options);
+    otel_span_start_p(&span, tracer, name, name_length, options);
     return span;
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Each public header compiles alone, twice over, as C and as C++, without a warning.
+# Each public header compiles alone, twice over, as C and as C++, without a warning; otel.hpp as C++17
+# and newer.
 # The private headers do so as C11. COMPILERS in the environment replaces the list.
 #
 # spec: Q7
@@ -33,6 +34,10 @@ for compiler in "${compilers[@]}"; do
         for standard in c++11 c++17; do
             compiles "$compiler" c++ "$standard" "$header" -Wzero-as-null-pointer-constant
         done
+    done
+    for standard in c++17 c++20 c++2b; do
+        compiles "$compiler" c++ "$standard" otel/otel.hpp -Wzero-as-null-pointer-constant
+        compiles "$compiler" c++ "$standard" otel/otel.hpp -fno-exceptions -fno-rtti
     done
 done
 # A small compiler, without GNU C. It removes what is where its output goes, and root can remove /dev/null.

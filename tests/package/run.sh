@@ -42,7 +42,8 @@ install_and_move() {
     quietly "$work/install.log" cmake --install "$build" --prefix "$work/prefix"
     mv "$work/prefix" "$moved"
     local file
-    for file in LICENSE README.md CHANGELOG.md docs/CONFIGURATION.md examples/hello.c; do
+    for file in LICENSE README.md CHANGELOG.md docs/CONFIGURATION.md examples/hello.c \
+        examples/ffi/hello.py; do
         [[ -e $moved/share/doc/otel-c/$file ]] || die "$file is not installed"
     done
     ! grep -r --include='*.cmake' --include='*.pc' protobuf "$moved" ||
@@ -50,7 +51,7 @@ install_and_move() {
     # What is installed must not say where it was built or installed.
     while IFS= read -r file; do
         ! grep -qF -e "$build" -e "$work" "$file" || die "$file names a directory of this machine"
-    done < <(find "$moved" -name '*.cmake' -o -name '*.pc' -o -name '*.h')
+    done < <(find "$moved" -name '*.cmake' -o -name '*.pc' -o -name '*.h' -o -name '*.hpp')
     printf '%s: %s files\n' "$way" "$(find "$moved" -type f | wc -l)"
     exit 0
 }
@@ -88,6 +89,11 @@ build_with_cxx() {
             -o "$out/from-$cxx" "$consumer/main.cc" \
             $(pkg_config "$libraries/pkgconfig" --cflags --libs otel) "-Wl,-rpath,$libraries"
         env -u LD_LIBRARY_PATH "$out/from-$cxx" || die "what $cxx made ran and failed"
+        # shellcheck disable=SC2046
+        quietly "$out/build.log" "$cxx" -std=c++17 -Wall -Wextra -Werror \
+            -o "$out/hello-$cxx" examples/ffi/hello.cpp \
+            $(pkg_config "$libraries/pkgconfig" --cflags --libs otel) "-Wl,-rpath,$libraries"
+        OTEL_TRACES_EXPORTER=none env -u LD_LIBRARY_PATH "$out/hello-$cxx" || die "hello.cpp failed"
     done
 }
 
