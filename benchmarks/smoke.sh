@@ -19,7 +19,8 @@ case $name in
 span)
     cases='["two_tsc_reads","two_clock_gettime","enter_end","enter_end_child","enter_end_draining",
             "enter_end_kind","enter_end_5attr","enter_end_5attr_mixed","enter_end_5attr_options",
-            "enter_end_none_exporter","start_end","start_end_5attr","unsampled",
+            "enter_end_none_exporter","http_server","http_server_by_hand",
+            "start_end","start_end_5attr","unsampled",
             "unsampled_5attr","no_sdk","no_sdk_kind","attach_detach","held_kept","held_cancelled",
             "lines_mount","nested_1","nested_10","nested_100","nested_1000","nested_10000",
             "sequential_1","sequential_10","sequential_100","sequential_1000",

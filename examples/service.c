@@ -19,8 +19,8 @@
  *     stock  │     └─ look on shelf   internal
  *     shop   └─ charge                internal
  *
- * The names of attributes are those of OpenTelemetry's semantic conventions for HTTP
- * (otel/semconv.h). */
+ * Names, attributes and errors are those of OpenTelemetry's semantic conventions for HTTP, by
+ * otel/http.h. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* asprintf */
 #endif
@@ -29,8 +29,8 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <microhttpd.h>
+#include <otel/http.h>
 #include <otel/otel.h>
-#include <otel/semconv.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -104,42 +104,16 @@ static unsigned ask_stock(const struct service *shop, const char *item)
 {
     char url[512];
     snprintf(url, sizeof url, "%s/items/%s", shop->stock_url, item);
-    const char *host = strstr(url, "://");
-    host = host != NULL ? host + strlen("://") : url;
-    const char *port = strchr(host, ':');
-    const size_t host_length = port != NULL ? (size_t)(port - host) : strcspn(host, "/");
-
-    const otel_attribute attributes[] = {
-        otel_attribute_of(OTEL_SEMCONV_HTTP_REQUEST_METHOD,
-                          otel_value_string(OTEL_SEMCONV_HTTP_REQUEST_METHOD_VALUE_GET)),
-        otel_attribute_of(OTEL_SEMCONV_URL_FULL, otel_value_string(url)),
-        otel_attribute_of(OTEL_SEMCONV_SERVER_ADDRESS, otel_value_string_n(host, host_length)),
-        otel_attribute_of(OTEL_SEMCONV_SERVER_PORT,
-                          otel_value_int(port != NULL ? strtol(port + 1, NULL, 10) : 80)),
-    };
-    otel_span span = otel_span_enter(
-        tracer, "GET",
-        OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_CLIENT, .attributes = attributes,
-                          .attribute_count = sizeof attributes / sizeof *attributes));
     struct curl_slist *headers = NULL;
-    otel_inject(NULL, set_header, &headers); /* NULL: the current context, which is our span's */
+    otel_span span = otel_http_client_enter(
+        tracer, "GET", url, OTEL_HTTP_OPTIONS(.set_header = set_header, .carrier = &headers));
     const char *why = NULL;
     const unsigned status = http_get(url, headers, &why);
     curl_slist_free_all(headers);
 
-    if (status == 0) {
-        otel_span_set_string(span, OTEL_SEMCONV_ERROR_TYPE, "no_answer");
+    if (status == 0)
         otel_span_fail(span, why);
-    } else {
-        otel_span_set_int(span, OTEL_SEMCONV_HTTP_RESPONSE_STATUS_CODE, status);
-    }
-    if (status >= 400) {
-        char code[16];
-        snprintf(code, sizeof code, "%u", status);
-        otel_span_set_string(span, OTEL_SEMCONV_ERROR_TYPE, code);
-        otel_span_fail(span, NULL);
-    }
-    otel_span_end(span);
+    otel_http_client_end(span, status, status == 0 ? "no_answer" : NULL);
     return status;
 }
 
@@ -227,37 +201,17 @@ static enum MHD_Result serve(const struct service *service, struct MHD_Connectio
 {
     const size_t prefix = strlen(service->route);
     const bool is_ours = strcmp(method, "GET") == 0 && strncmp(path, service->route, prefix) == 0;
-    char route[64], name[128];
-    snprintf(route, sizeof route, "%s{item}", service->route);
-    snprintf(name, sizeof name, "%s%s%s", method, is_ours ? " " : "", is_ours ? route : "");
-
-    const otel_attribute attributes[] = {
-        otel_attribute_of(OTEL_SEMCONV_HTTP_REQUEST_METHOD, otel_value_string(method)),
-        otel_attribute_of(OTEL_SEMCONV_URL_SCHEME, otel_value_string("http")),
-        otel_attribute_of(OTEL_SEMCONV_URL_PATH, otel_value_string(path)),
-        otel_attribute_of(OTEL_SEMCONV_SERVER_ADDRESS, otel_value_string("127.0.0.1")),
-        otel_attribute_of(OTEL_SEMCONV_SERVER_PORT, otel_value_int(service->port)),
-    };
-    const otel_context parent = otel_extract(NULL, get_header, connection);
-    otel_span span = otel_span_enter(
-        tracer, name,
-        OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_SERVER, .parent = &parent,
-                          .attributes = attributes,
-                          .attribute_count = sizeof attributes / sizeof *attributes));
+    otel_span span = otel_http_server_enter(
+        tracer, method, path, OTEL_HTTP_OPTIONS(.get_header = get_header, .carrier = connection));
     unsigned status = MHD_HTTP_NOT_FOUND;
     if (is_ours) {
-        otel_span_set_string(span, OTEL_SEMCONV_HTTP_ROUTE, route);
+        char route[64];
+        snprintf(route, sizeof route, "%s{item}", service->route);
+        otel_http_set_route(span, route);
         status = service->answer(service, path + prefix);
     }
-    otel_span_set_int(span, OTEL_SEMCONV_HTTP_RESPONSE_STATUS_CODE, status);
-    if (status >= 500) { /* a 4xx is the client's mistake, and no error of this span */
-        char code[16];
-        snprintf(code, sizeof code, "%u", status);
-        otel_span_set_string(span, OTEL_SEMCONV_ERROR_TYPE, code);
-        otel_span_fail(span, NULL);
-    }
     const enum MHD_Result result = reply(connection, status);
-    otel_span_end(span);
+    otel_http_server_end(span, status, NULL);
     return result;
 }
 

@@ -10,10 +10,11 @@
 enum { PLACES_MOST = 64 };
 
 /* The value of an attribute stands behind its key. */
-static void peek_attribute(const struct oteli_active_span *active, struct oteli_peek *peek)
+static void peek_recorded(const struct oteli_active_span *active, struct oteli_peek *peek)
 {
     const uint64_t signature = oteli_signature(peek->key, peek->key_length);
     const uint8_t *bytes = active->attributes.data;
+    peek->status = active->unusual.status;
     for (uint32_t i = 0; i < active->attribute_count; i++) {
         const struct oteli_attribute_place *place = &active->places[i];
         if (place->signature != signature ||
@@ -78,13 +79,14 @@ void oteli_span_peek(const otel_span *span, struct oteli_peek *peek)
     struct oteli_thread *thread = oteli_self;
     peek->length = 0;
     peek->root_id = 0;
+    peek->status = OTEL_SPAN_STATUS_UNSET;
     peek->is_collected = oteli_span_is_collected(span);
     if (thread == &oteli_empty_thread || !oteli_thread_enter_call(thread))
         return;
     struct oteli_active_span *active = oteli_open_find(thread, otel_span_ref_of(span));
     const bool is_open = active != NULL;
     if (is_open && oteli_active_records(active))
-        peek_attribute(active, peek);
+        peek_recorded(active, peek);
     if (is_open && oteli_ref_where(active->usual_ref) == OTELI_SPAN_IN_POOL)
         peek->root_id = root_in(active);
     oteli_open_release(active);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/span/inspect.h - what is known by now of a span that is open: lent to profiles, whose labels
- * say it.
+/* api/span/inspect.h - what is known by now of a span that is open: for http.h, and lent to
+ * profiles, whose labels say it.
  *
  * Threads:  app threads; an entered span's own. Nothing is kept, nothing allocates. */
 #ifndef OTELI_INSPECT_H
@@ -18,6 +18,7 @@ struct oteli_peek {
     size_t length;     /* of the attribute as it is, which may be more than `size`; 0: none */
     uint64_t root_id;  /* the span in this process that all others of its trace on this thread come
                          from, itself perhaps; 0: not known */
+    uint8_t status;    /* enum otel_span_status, so far */
     bool is_collected; /* its ids are of no trace (otel/lines.h) */
 };
 

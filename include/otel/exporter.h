@@ -63,14 +63,9 @@ typedef enum otel_withheld_reason {
 /* The reason as it is counted, for example "not_kept". Static. */
 OTEL_API const char *otel_withheld_reason_string(otel_withheld_reason reason);
 
-/* A piece of memory of the batch; valid until the export is answered. Of an empty one
- * `data` is an empty string, never NULL. */
-typedef struct otel_slice {
-    const char *data;
-    size_t length;
-} otel_slice;
-
-/* The tracer of a span, with the OTLP bytes of its InstrumentationScope message. */
+/* The tracer of a span, with the OTLP bytes of its InstrumentationScope message. The slices of all
+ * views are memory of the batch, valid until the export is answered. Of an empty one `data` is an
+ * empty string, never NULL. */
 typedef struct otel_scope_view {
     otel_slice name;
     otel_slice version;

@@ -14,6 +14,26 @@
 
 OTEL_BEGIN_DECLS
 
+/* A piece of text or of memory, which nothing ends but its length. */
+typedef struct otel_slice {
+    const char *data;
+    size_t length;
+} otel_slice;
+
+OTEL_INLINE otel_slice otel_slice_n(const char *text, size_t length)
+{
+    otel_slice slice;
+    slice.data = text;
+    slice.length = length;
+    return slice;
+}
+
+/* All of a text with a final NUL; NULL: an empty slice. */
+OTEL_INLINE otel_slice otel_slice_of(const char *text)
+{
+    return otel_slice_n(text, text ? strlen(text) : 0);
+}
+
 typedef enum otel_value_type {
     OTEL_VALUE_EMPTY = 0,
     OTEL_VALUE_STRING = 1,

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* api/http/url.c - the contracts are in api/http/url.h. Any thread. */
+#include "api/http/url.h"
+
+static void append(struct oteli_url_text *text, const char *data, size_t length)
+{
+    const size_t room = sizeof text->text - text->used;
+    length = length < room ? length : room;
+    if (length != 0)
+        memcpy(text->text + text->used, data, length);
+    text->used += length;
+}
+
+static void append_word(struct oteli_url_text *text, const char *word)
+{
+    append(text, word, strlen(word));
+}
+
+static otel_slice appended_since(const struct oteli_url_text *text, size_t start)
+{
+    return otel_slice_n(text->text + start, text->used - start);
+}
+
+otel_slice oteli_url_keep(struct oteli_url_text *text, otel_slice piece)
+{
+    const size_t start = text->used;
+    append(text, piece.data, piece.length);
+    return appended_since(text, start);
+}
+
+/* Shorten the text to what stands before the first `mark`. Returns what stands behind it. */
+static otel_slice cut_behind(otel_slice *text, char mark)
+{
+    const char *at = text->length != 0 ? memchr(text->data, mark, text->length) : NULL;
+    if (at == NULL)
+        return otel_slice_n(NULL, 0);
+    const char *end = text->data + text->length;
+    text->length = (size_t)(at - text->data);
+    return otel_slice_n(at + 1, (size_t)(end - at - 1));
+}
+
+struct oteli_url oteli_url_cut(otel_slice text)
+{
+    struct oteli_url url = {.path = text};
+    (void)cut_behind(&url.path, '#');
+    url.query = cut_behind(&url.path, '?');
+    if (url.path.length == 0 || url.path.data[0] == '/')
+        return url;
+    const char *const end = url.path.data + url.path.length;
+    const char *mark = memchr(url.path.data, '/', url.path.length);
+    if (mark == NULL || mark[-1] != ':' || mark + 1 == end || mark[1] != '/')
+        return url;
+    url.scheme = otel_slice_n(text.data, (size_t)(mark - 1 - text.data));
+    url.authority = otel_slice_n(mark + 2, (size_t)(end - mark - 2));
+    const char *path = memchr(url.authority.data, '/', url.authority.length);
+    if (path != NULL)
+        url.authority.length = (size_t)(path - url.authority.data);
+    url.path = path != NULL ? otel_slice_n(path, (size_t)(end - path)) : otel_slice_of("/");
+    const char *at = memrchr(url.authority.data, '@', url.authority.length);
+    if (at != NULL) {
+        url.user = otel_slice_n(url.authority.data, (size_t)(at + 1 - url.authority.data));
+        url.authority = otel_slice_n(at + 1, url.authority.length - url.user.length);
+    }
+    return url;
+}
+
+otel_slice oteli_url_host(otel_slice authority, uint16_t *port)
+{
+    otel_slice host = authority;
+    otel_slice digits;
+    int64_t number;
+    if (host.length != 0 && host.data[0] == '[') {
+        host = otel_slice_n(host.data + 1, host.length - 1);
+        digits = cut_behind(&host, ']'); /* with its colon */
+        (void)oteli_cut(digits, ':', &(otel_slice){0}, &digits);
+    } else {
+        digits = cut_behind(&host, ':');
+        if (digits.length != 0 && memchr(digits.data, ':', digits.length) != NULL)
+            return authority; /* an IPv6 address without a port */
+    }
+    if (oteli_parse_whole(digits, &number) && number <= UINT16_MAX && number != 0)
+        *port = (uint16_t)number;
+    return host;
+}
+
+otel_slice oteli_url_join(struct oteli_url_text *text, otel_slice scheme, otel_slice authority,
+                          otel_slice path)
+{
+    const size_t start = text->used;
+    append(text, scheme.data, scheme.length);
+    append_word(text, "://");
+    append(text, authority.data, authority.length);
+    append(text, path.data, path.length);
+    return appended_since(text, start);
+}
+
+/* Parameters that let whoever has them in: those of the conventions, and two of AWS before. */
+static bool is_secret(otel_slice key)
+{
+    static const char *const secrets[] = {"X-Amz-Signature",
+                                          "X-Amz-Credential",
+                                          "X-Amz-Security-Token",
+                                          "X-Goog-Signature",
+                                          "AWSAccessKeyId",
+                                          "Signature",
+                                          "sig"};
+    for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
+        if (oteli_is_text(key, secrets[i]))
+            return true;
+    return false;
+}
+
+/* Append the text from `copied` to `secret`, and what is shown instead of that. Returns what is
+ * to be appended next. */
+static const char *hide(struct oteli_url_text *text, const char *copied, otel_slice secret,
+                        const char *instead)
+{
+    append(text, copied, (size_t)(secret.data - copied));
+    append_word(text, instead);
+    return secret.data + secret.length;
+}
+
+otel_slice oteli_url_redact(struct oteli_url_text *text, otel_slice whole, otel_slice user,
+                            otel_slice query)
+{
+    if (user.length + query.length == 0)
+        return whole;
+    const size_t start = text->used;
+    const char *copied = whole.data;
+    if (user.length != 0)
+        copied = hide(text, copied, user, "REDACTED:REDACTED@");
+    otel_slice rest = query;
+    otel_slice key;
+    while (oteli_piece_next(&rest, '&', &key)) {
+        const otel_slice value = cut_behind(&key, '=');
+        if (value.length != 0 && is_secret(key))
+            copied = hide(text, copied, value, "REDACTED");
+    }
+    if (copied == whole.data)
+        return whole;
+    append(text, copied, (size_t)(whole.data + whole.length - copied));
+    return appended_since(text, start);
+}
+
+static otel_slice unquoted(otel_slice value)
+{
+    const bool is_quoted = value.length >= 2 && value.data[0] == '"';
+    return is_quoted ? otel_slice_n(value.data + 1, value.length - 2) : value;
+}
+
+struct oteli_forwarded oteli_url_forwarded(otel_slice header)
+{
+    struct oteli_forwarded said = {{0}, {0}, {0}};
+    otel_slice first;
+    otel_slice pair;
+    otel_slice name;
+    otel_slice value;
+    if (!oteli_list_next(&header, &first))
+        return said;
+    while (oteli_piece_next(&first, ';', &pair)) {
+        if (!oteli_cut(pair, '=', &name, &value))
+            continue;
+        value = unquoted(value);
+        if (oteli_is_word(name, "for"))
+            said.client = oteli_url_host(value, &(uint16_t){0});
+        else if (oteli_is_word(name, "proto"))
+            said.scheme = value;
+        else if (oteli_is_word(name, "host"))
+            said.host = value;
+    }
+    if (oteli_is_word(said.client, "unknown") ||
+        (said.client.length != 0 && said.client.data[0] == '_'))
+        said.client = otel_slice_n(NULL, 0);
+    return said;
+}
