@@ -256,14 +256,14 @@ static void start(start_span *begin, otel_span *span, otel_tracer *tracer, otel_
         otel_inject(&context, options->set_header, options->carrier);
 }
 
-void otel_http_enter_p(otel_span *span, otel_tracer *tracer, otel_span_kind kind,
-                          otel_slice method, otel_slice target, const otel_http_options *options)
+void otel_http_enter_p(otel_span *span, otel_tracer *tracer, otel_span_kind kind, otel_slice method,
+                       otel_slice target, const otel_http_options *options)
 {
     start(otel_span_enter_p, span, tracer, kind, method, target, options);
 }
 
-void otel_http_start_p(otel_span *span, otel_tracer *tracer, otel_span_kind kind,
-                          otel_slice method, otel_slice target, const otel_http_options *options)
+void otel_http_start_p(otel_span *span, otel_tracer *tracer, otel_span_kind kind, otel_slice method,
+                       otel_slice target, const otel_http_options *options)
 {
     start(otel_span_start_p, span, tracer, kind, method, target, options);
 }

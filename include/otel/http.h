@@ -76,11 +76,11 @@ typedef struct otel_http_options {
 
 /* Behind the inline functions: a span of kind SERVER or CLIENT, for texts without a final NUL. */
 OTEL_API void otel_http_enter_p(otel_span *span, otel_tracer *tracer, otel_span_kind kind,
-                                   otel_slice method, otel_slice target,
-                                   const otel_http_options *options);
+                                otel_slice method, otel_slice target,
+                                const otel_http_options *options);
 OTEL_API void otel_http_start_p(otel_span *span, otel_tracer *tracer, otel_span_kind kind,
-                                   otel_slice method, otel_slice target,
-                                   const otel_http_options *options);
+                                otel_slice method, otel_slice target,
+                                const otel_http_options *options);
 OTEL_API void otel_http_set_route_n(otel_span span, const char *route, size_t length);
 OTEL_API void otel_http_end_n(otel_span span, otel_span_kind kind, unsigned status,
                               const char *error_type, size_t length);
@@ -93,7 +93,7 @@ OTEL_INLINE otel_span otel_http_server_enter(otel_tracer *tracer, const char *me
 {
     otel_span span;
     otel_http_enter_p(&span, tracer, OTEL_SPAN_KIND_SERVER, otel_slice_of(method),
-                         otel_slice_of(target), options);
+                      otel_slice_of(target), options);
     return span;
 }
 OTEL_INLINE otel_span otel_http_server_start(otel_tracer *tracer, const char *method,
@@ -101,7 +101,7 @@ OTEL_INLINE otel_span otel_http_server_start(otel_tracer *tracer, const char *me
 {
     otel_span span;
     otel_http_start_p(&span, tracer, OTEL_SPAN_KIND_SERVER, otel_slice_of(method),
-                         otel_slice_of(target), options);
+                      otel_slice_of(target), options);
     return span;
 }
 OTEL_INLINE otel_span otel_http_client_enter(otel_tracer *tracer, const char *method,
@@ -109,7 +109,7 @@ OTEL_INLINE otel_span otel_http_client_enter(otel_tracer *tracer, const char *me
 {
     otel_span span;
     otel_http_enter_p(&span, tracer, OTEL_SPAN_KIND_CLIENT, otel_slice_of(method),
-                         otel_slice_of(url), options);
+                      otel_slice_of(url), options);
     return span;
 }
 OTEL_INLINE otel_span otel_http_client_start(otel_tracer *tracer, const char *method,
@@ -117,7 +117,7 @@ OTEL_INLINE otel_span otel_http_client_start(otel_tracer *tracer, const char *me
 {
     otel_span span;
     otel_http_start_p(&span, tracer, OTEL_SPAN_KIND_CLIENT, otel_slice_of(method),
-                         otel_slice_of(url), options);
+                      otel_slice_of(url), options);
     return span;
 }
 
