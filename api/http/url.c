@@ -64,11 +64,23 @@ struct oteli_url oteli_url_cut(otel_slice text)
     return url;
 }
 
+/* A port between 1 and 65,535; 0: it is none. */
+static uint16_t port_of(otel_slice digits)
+{
+    uint32_t port = 0;
+    for (size_t i = 0; i < digits.length; i++) {
+        const unsigned digit = (unsigned char)digits.data[i] - (unsigned)'0';
+        port = port * 10 + digit;
+        if (digit > 9 || port > UINT16_MAX)
+            return 0;
+    }
+    return (uint16_t)port;
+}
+
 otel_slice oteli_url_host(otel_slice authority, uint16_t *port)
 {
     otel_slice host = authority;
     otel_slice digits;
-    int64_t number;
     if (host.length != 0 && host.data[0] == '[') {
         host = otel_slice_n(host.data + 1, host.length - 1);
         digits = cut_behind(&host, ']'); /* with its colon */
@@ -78,8 +90,9 @@ otel_slice oteli_url_host(otel_slice authority, uint16_t *port)
         if (digits.length != 0 && memchr(digits.data, ':', digits.length) != NULL)
             return authority; /* an IPv6 address without a port */
     }
-    if (oteli_parse_whole(digits, &number) && number <= UINT16_MAX && number != 0)
-        *port = (uint16_t)number;
+    const uint16_t number = port_of(digits);
+    if (number != 0)
+        *port = number;
     return host;
 }
 
