@@ -81,18 +81,19 @@ otel_slice oteli_url_host(otel_slice authority, uint16_t *port)
 {
     otel_slice host = authority;
     otel_slice digits;
-    if (host.length != 0 && host.data[0] == '[') {
+    const bool has_brackets = host.length != 0 && host.data[0] == '[';
+    if (has_brackets) {
         host = otel_slice_n(host.data + 1, host.length - 1);
         digits = cut_behind(&host, ']'); /* with its colon */
         (void)oteli_cut(digits, ':', &(otel_slice){0}, &digits);
     } else {
         digits = cut_behind(&host, ':');
-        if (digits.length != 0 && memchr(digits.data, ':', digits.length) != NULL)
-            return authority; /* an IPv6 address without a port */
     }
     const uint16_t number = port_of(digits);
     if (number != 0)
         *port = number;
+    else if (!has_brackets && digits.length != 0 && memchr(digits.data, ':', digits.length) != NULL)
+        return authority; /* an IPv6 address without a port */
     return host;
 }
 
