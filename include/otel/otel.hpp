@@ -14,19 +14,16 @@
 #error "otel/otel.hpp needs C++17; the headers of C need C++11"
 #endif
 #include <cstdlib>
+#include <cxxabi.h>
 #include <exception>
-#include <initializer_list>
 #include <optional>
 #include <otel/ffi.h>
 #include <otel/otel.h>
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <utility>
-#if defined(__cpp_rtti)
-#include <cxxabi.h>
 #include <typeinfo>
-#endif
+#include <utility>
 
 namespace otel {
 /* Options that say nothing yet, for example otel::options<otel_sdk_options>(). */
@@ -78,10 +75,21 @@ inline otel_tracer *tracer(std::string_view name, std::string_view version = {})
     return otel_tracer_get_p(name.data(), name.size(), version.data(), version.size(), nullptr);
 }
 
+/* What the type of an exception is called, to be freed; null without RTTI. */
+inline char *type_name([[maybe_unused]] const std::exception &error) noexcept
+{
+#if defined(__cpp_rtti)
+    return abi::__cxa_demangle(typeid(error).name(), nullptr, nullptr, nullptr);
+#else
+    return nullptr;
+#endif
+}
+
 /* A view of a span: copy it; its destructor does not end the span. */
 class span_ref {
   public:
     span_ref(const otel_span &span) noexcept : span_(span) {}
+    static span_ref current() noexcept { return otel_current_span(); }
     const otel_span &get() const noexcept { return span_; }
     otel_span_context context() const noexcept { return otel_span_get_context(span_); }
     bool is_recording() const noexcept { return otel_span_is_recording(span_); }
@@ -102,11 +110,9 @@ class span_ref {
         } else
             otel_span_set_value_n(ref, key.data(), key.size(), &from);
     }
-    void add_event(std::string_view name, attributes about = {},
-                   uint64_t time_ns = 0) const noexcept
+    void add_event(std::string_view name, attributes about = {}, uint64_t at_ns = 0) const noexcept
     {
-        otel_span_add_event_p(&span_, name.data(), name.size(), time_ns, about.begin(),
-                              about.size());
+        otel_span_add_event_p(&span_, name.data(), name.size(), at_ns, about.begin(), about.size());
     }
     void add_link(const otel_span_context &to, attributes about = {}) const noexcept
     {
@@ -117,10 +123,7 @@ class span_ref {
     {
         otel_span_set_status_p(&span_, status, description.data(), description.size());
     }
-    void fail(std::string_view text = {}) const noexcept
-    {
-        set_status(OTEL_SPAN_STATUS_ERROR, text);
-    }
+    void fail(std::string_view why = {}) const noexcept { set_status(OTEL_SPAN_STATUS_ERROR, why); }
     void update_name(std::string_view name) const noexcept
     {
         otel_span_update_name_p(&span_, name.data(), name.size());
@@ -128,15 +131,9 @@ class span_ref {
     /* An event "exception", with the type where there is RTTI. Does not set the status. */
     void record(const std::exception &error, attributes about = {}) const noexcept
     {
-        const char *type = nullptr;
-        char *readable = nullptr;
-#if defined(__cpp_rtti)
-        type = typeid(error).name();
-        readable = abi::__cxa_demangle(type, nullptr, nullptr, nullptr);
-#endif
-        otel_span_record_exception(span_, readable ? readable : type, error.what(), nullptr,
-                                   about.begin(), about.size());
-        std::free(readable);
+        char *type = type_name(error);
+        otel_span_record_exception(span_, type, error.what(), nullptr, about.begin(), about.size());
+        std::free(type);
     }
     void end(uint64_t end_ns = 0) const noexcept { otel_span_end_at(span_, end_ns); }
     void cancel() const noexcept { otel_span_cancel(span_); }
@@ -153,7 +150,6 @@ class span_ref {
     }
     otel_span span_;
 };
-inline span_ref current_span() noexcept { return otel_current_span(); }
 
 /* A span that is current on its thread, and ends, with the block: OTEL_SCOPED. */
 class scoped_span : public span_ref {
@@ -178,6 +174,7 @@ class scoped_span : public span_ref {
 class span : public span_ref {
   public:
     span() noexcept : span_ref(otel_span_none_()) {}
+    explicit span(const otel_span &made) noexcept : span_ref(made) {} /* takes what C has made */
     span(otel_tracer *from, std::string_view name) noexcept
     {
         begin<otel_span_start_p>(from, name, nullptr);
@@ -204,7 +201,8 @@ class scope {
     explicit scope(const otel_context &context) noexcept : token_(otel_context_attach(context)) {}
     explicit scope(const span_ref &span) noexcept
         : scope(otel_context_with_span(otel_current_context(), span.get()))
-    {}
+    {
+    }
     scope(scope &&) = delete;
     ~scope() { otel_context_detach(token_); }
 
@@ -212,28 +210,32 @@ class scope {
     otel_context_token token_;
 };
 
-/* The current context, or another, into headers: set(name, text), string_views; must not throw. */
-template <class Set> void inject(Set set, const otel_context *context = nullptr)
+/* Headers by objects that can be called, for otel/propagate.h and otel/http.h, where the object is
+ * the carrier: get(name, index), or get(name) for the only one, gives an optional<string_view> that
+ * is valid until the next call; set(name, text). Names have a NUL behind them. Must not throw. */
+template <class Get> const char *get_header(void *from, const char *name, size_t i, size_t *length)
 {
-    otel_set_header *const call = [](void *carrier, const char *name, const char *text,
-                                     size_t length) {
-        (*static_cast<Set *>(carrier))(std::string_view(name), std::string_view(text, length));
-    };
-    otel_inject(context, call, &set);
+    std::optional<std::string_view> text;
+    if constexpr (std::is_invocable_v<Get &, std::string_view, size_t>)
+        text = (*static_cast<Get *>(from))(std::string_view(name), i);
+    else if (i == 0)
+        text = (*static_cast<Get *>(from))(std::string_view(name));
+    *length = text ? text->size() : 0;
+    return !text ? nullptr : text->data() ? text->data() : "";
+}
+template <class Set> void set_header(void *to, const char *name, const char *text, size_t length)
+{
+    (*static_cast<Set *>(to))(std::string_view(name), std::string_view(text, length));
 }
 
-/* And from headers: get(name) gives an optional<string_view>, valid until the next; likewise. */
+/* The current context, or another, into headers, and with what headers say. */
+template <class Set> void inject(Set set, const otel_context *context = nullptr)
+{
+    otel_inject(context, set_header<Set>, &set);
+}
 template <class Get> otel_context extract(Get get, const otel_context *context = nullptr)
 {
-    otel_get_header *const call = [](void *carrier, const char *name, size_t index,
-                                     size_t *length) -> const char * {
-        std::optional<std::string_view> text;
-        if (index == 0)
-            text = (*static_cast<Get *>(carrier))(std::string_view(name));
-        *length = text ? text->size() : 0;
-        return text ? text->data() : nullptr;
-    };
-    return otel_extract(context, call, &get);
+    return otel_extract(context, get_header<Get>, &get);
 }
 
 /* A context with this entry in its baggage; and the value in the current one's, or another's. */
@@ -257,18 +259,16 @@ inline std::optional<std::string> baggage(std::string_view name,
     return text;
 }
 
-/* Declared behind a span: when an exception leaves the block, the span gets the status Error and an
- * event "exception", whose type and message are not known here. */
+/* Declared behind a span: when an exception leaves the block, the span gets the status Error. What
+ * the exception is cannot be known here. */
 class exception_guard {
   public:
     explicit exception_guard(const span_ref &of) noexcept : span_(of) {}
     exception_guard(exception_guard &&) = delete;
     ~exception_guard()
     {
-        if (std::uncaught_exceptions() > before_) {
-            span_.add_event("exception");
+        if (std::uncaught_exceptions() > before_)
             span_.fail("left by an exception");
-        }
     }
 
   private:

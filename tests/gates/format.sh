@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 #
-# Our C looks as .clang-format says, and no text has trailing blanks or tabs (gofmt uses tabs).
+# Our C and C++ look as .clang-format says, and no text has trailing blanks or tabs (gofmt uses tabs).
 # `tests/gates/format.sh --fix` formats it.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 formatter=$(llvm clang-format)
 need $formatter
-mapfile -t files < <(c_files "${directories[@]}")
+mapfile -t files < <(written_files "${directories[@]}")
 
 if [[ ${1:-} == --fix ]]; then
     $formatter -i "${files[@]}"
@@ -22,4 +22,4 @@ while IFS= read -r hit; do
     [[ -z $hit ]] || wrong "${hit%:*}: trailing blanks or tabs"
 done < <(grep -InHE $'[ \t]+$|\t' "${texts[@]}" | cut -d: -f1,2 | sed 's/$/:/' || true)
 
-finish "${#files[@]} C files, ${#texts[@]} texts"
+finish "${#files[@]} sources, ${#texts[@]} texts"

@@ -65,13 +65,17 @@ objects_of() {
 library_directories=(common api sdk exporters functions config profiling)
 directories=(include "${library_directories[@]}" tools examples benchmarks tests)
 
-# c_files DIRECTORY...: C sources and headers in them that people wrote, one a line.
-c_files() {
+# written_files DIRECTORY...: sources and headers in them that people wrote, one a line; c_files:
+# those of C alone.
+written_files() {
     local directory
     for directory in "$@"; do
-        [[ ! -d $directory ]] || find "$directory" -type f \( -name '*.c' -o -name '*.h' \) \
+        [[ ! -d $directory ]] || find "$directory" -type f -regex '.*\.\(c\|h\|cc\|[ch]pp\)' \
             ! -name '*.pb-c.[ch]' ! -path 'include/otel/semconv*.h'
     done | sort
+}
+c_files() {
+    written_files "$@" | grep '\.[ch]$' || true
 }
 
 # Every file of ours that is text, also what is not compiled, as paths without "./". It does not go

@@ -102,12 +102,13 @@ mkdir -p "$tree/common" "$tree/include/otel"
 { printf '%s\n' "$spdx" 'void right(void)' '{'; times 60 '    x++;'; printf '}\n'; } \
     >"$tree/common/function_ok.c"
 { printf '%s\n' "$spdx"; times 700 'int x;'; } >"$tree/common/file.c"
-{ printf '%s\n' "$spdx"; times 300 'int x;'; } >"$tree/include/otel/header.h"
+{ printf '%s\n' "$spdx"; times 300 'int x;'; } | tee "$tree/include/otel/header.h" >"$tree/include/otel/header.hpp"
 printf 'int x;\n' >"$tree/common/licence.c"
 { printf '%s\n' "$spdx"; times 1 "/* $(times 95 x | tr -d '\n') */"; times 1 "   \"$(times 95 x | tr -d '\n')\""; } \
     >"$tree/common/columns.c"
 expected=('common/function.c:3: 61 lines in long_one' 'common/file.c:701: 701 lines'
-    'include/otel/header.h:301: 301 lines' 'common/licence.c:1: no SPDX'
+    'include/otel/header.h:301: 301 lines' 'include/otel/header.hpp:301: 301 lines'
+    'common/licence.c:1: no SPDX'
     'common/columns.c:2: more than 100 columns')
 judge sizes
 
@@ -121,9 +122,10 @@ if command -v "$(llvm clang-format)" >/dev/null; then
     mkdir -p "$tree/common"
     cp .clang-format "$tree"
     printf '%s\nint  x;\n' "$spdx" >"$tree/common/spaces.c"
+    printf '%s\nint  x;\n' "$spdx" >"$tree/common/spaces.cpp"
     printf '%s\nint x;\n' "$spdx" >"$tree/common/fine.c"
     printf 'trailing \n' >"$tree/notes.md"
-    expected=('common/spaces.c:2.*: not formatted' 'notes.md:1: trailing')
+    expected=('common/spaces.c:2.*: not formatted' 'common/spaces.cpp:2.*: not formatted' 'notes.md:1: trailing')
     judge format
 fi
 

@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 file_lines=700 header_lines=300 function_lines=60 median_lines=250
 
-mapfile -t files < <(c_files "${directories[@]}")
+mapfile -t files < <(written_files "${directories[@]}")
 while read -r lines file; do
     case $file in
     include/*) limit=$header_lines ;;

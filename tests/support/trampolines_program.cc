@@ -37,13 +37,8 @@ struct descent {
 
 // Something that an exception has to clean up in each frame on its way.
 struct cleaner {
-    explicit cleaner(descent *of) : of_(of)
-    {
-    }
-    ~cleaner()
-    {
-        of_->cleaned++;
-    }
+    explicit cleaner(descent *of) : of_(of) {}
+    ~cleaner() { of_->cleaned++; }
     descent *of_;
 };
 
