@@ -49,6 +49,8 @@ HEADS_NOT_RUN = {
     "./service shop": "serves until SIGTERM; --demo has both services",
     "curl http://127.0.0.1": "asks those",
     "OTEL_TRACES_EXPORTER=console ./thread_pool 7000": "serves until it is ended; --demo is the same",
+    "OTEL_TRACES_EXPORTER=console ./relay": "serves until SIGTERM; integration.w3c has both",
+    "curl 127.0.0.1:8080/relay": "asks it",
     "OTEL_TRACES_EXPORTER=console ./threadless_epoll": "serves until SIGTERM; --demo is the same",
 }
 
