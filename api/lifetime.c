@@ -6,6 +6,7 @@
 #include "api/baggage/baggage_pool.h"
 #include "api/context/tracestate_pool.h"
 #include "api/held/span_set.h"
+#include "api/http/methods.h"
 #include "api/propagators/composite_propagator.h"
 #include "api/record/hold_table.h"
 #include "api/span/tracer.h"
@@ -66,6 +67,7 @@ void oteli_api_reset(void)
     oteli_tracestates_free();
     oteli_baggages_free();
     oteli_propagators_free();
+    oteli_methods_free();
     oteli_tracers_free();
 }
 

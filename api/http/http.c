@@ -6,6 +6,7 @@
  * lends only until its next call, is copied into the request, which is on the stack.
  *
  * Threads:  any thread; no state. */
+#include "api/http/methods.h"
 #include "api/http/url.h"
 #include "api/span/inspect.h"
 #include <otel/http.h>
@@ -14,7 +15,6 @@
 #include <stdio.h>
 
 enum {
-    METHOD_MOST = 90,
     NAME_MOST = 600, /* a method and a route */
     ATTRIBUTES_MOST = 13,
     STATUS_LEAST = 100,
@@ -64,21 +64,6 @@ static otel_slice header(struct request *request, const char *name)
 
 /* --- methods and names --- */
 
-static bool is_known(otel_slice method, const char *known_methods)
-{
-    static const char *const usual[] = {"GET",     "POST",  "PUT",     "DELETE", "HEAD",
-                                        "OPTIONS", "PATCH", "CONNECT", "TRACE",  "QUERY"};
-    otel_slice rest = otel_slice_of(known_methods);
-    otel_slice known;
-    for (size_t i = 0; known_methods == NULL && i < sizeof usual / sizeof *usual; i++)
-        if (oteli_is_text(method, usual[i]))
-            return true;
-    while (method.length <= METHOD_MOST && oteli_list_next(&rest, &known))
-        if (known.length == method.length && memcmp(known.data, method.data, known.length) == 0)
-            return true;
-    return false;
-}
-
 /* Write "method route" and a NUL, or "method" where the route is too long. The method is one that
  * is known, or "HTTP". */
 static otel_slice put_name(char name[NAME_MOST], otel_slice method, otel_slice route)
@@ -94,7 +79,7 @@ static otel_slice put_name(char name[NAME_MOST], otel_slice method, otel_slice r
 /* Add the method, and say what stands for it in the name. */
 static otel_slice add_method(struct request *request, otel_slice method)
 {
-    if (is_known(method, request->options->known_methods)) {
+    if (oteli_methods_know(method, request->options->known_methods)) {
         add_text(request, OTEL_SEMCONV_HTTP_REQUEST_METHOD, method);
         return method;
     }
@@ -269,12 +254,12 @@ void otel_http_start_p(otel_span *span, otel_tracer *tracer, otel_span_kind kind
 }
 
 /* What the span knows of itself: its method, and its status. */
-static struct oteli_peek peek(const otel_span *span, char method[METHOD_MOST])
+static struct oteli_peek peek(const otel_span *span, char method[OTELI_METHOD_MOST])
 {
     struct oteli_peek known = {.key = OTEL_SEMCONV_HTTP_REQUEST_METHOD,
                                .key_length = sizeof OTEL_SEMCONV_HTTP_REQUEST_METHOD - 1,
                                .value = method,
-                               .size = METHOD_MOST};
+                               .size = OTELI_METHOD_MOST};
     oteli_span_peek(span, &known);
     return known;
 }
@@ -282,7 +267,7 @@ static struct oteli_peek peek(const otel_span *span, char method[METHOD_MOST])
 void otel_http_set_route_n(otel_span span, const char *route, size_t length)
 {
     char name[NAME_MOST];
-    char text[METHOD_MOST];
+    char text[OTELI_METHOD_MOST];
     if (length == 0)
         return;
     otel_slice method = otel_slice_n(text, peek(&span, text).length);
@@ -308,7 +293,7 @@ void otel_http_end_n(otel_span span, otel_span_kind kind, unsigned status, const
     if (status != 0)
         otel_span_set_int_n(ref, OTEL_SEMCONV_HTTP_RESPONSE_STATUS_CODE,
                             sizeof OTEL_SEMCONV_HTTP_RESPONSE_STATUS_CODE - 1, status);
-    char method[METHOD_MOST];
+    char method[OTELI_METHOD_MOST];
     const unsigned said = error.length != 0 ? peek(&span, method).status : OTEL_SPAN_STATUS_OK;
     if (said != OTEL_SPAN_STATUS_OK)
         otel_span_set_string_n(ref, OTEL_SEMCONV_ERROR_TYPE, sizeof OTEL_SEMCONV_ERROR_TYPE - 1,

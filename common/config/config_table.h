@@ -74,6 +74,10 @@
         "tracecontext baggage b3 b3multi jaeger none -xray -ottrace", OTELI_OPTION,                \
         "How a context travels to another process, in this order: W3C Trace Context, W3C "         \
         "Baggage, B3 in one header or in several, Jaeger's headers; or not at all.")               \
+    ROW(http_known_methods, "OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS", OTELI_TYPE_STRING, NULL, 0, \
+        0, NULL, OTELI_NO_OPTION,                                                                  \
+        "Which methods the HTTP spans of `otel/http.h` know, as `GET,PURGE`, instead of those of " \
+        "the semantic conventions. Others are `_OTHER`.")                                          \
     ROW(clock, "OTEL_C_CLOCK", OTELI_TYPE_ENUM, "auto", 0, 0, "auto tsc monotonic coarse !fake",   \
         OTELI_OPTION,                                                                              \
         "Where timestamps come from. `auto` takes the processor's counter if it can be trusted "   \

@@ -44,8 +44,8 @@ typedef struct otel_http_options {
     const otel_context *parent; /* NULL: this thread's current context */
     uint64_t start_ns;          /* Unix time; 0: now. Below 2^63 */
 
-    /* "GET,PURGE": these are known, and no others; NULL: those of the conventions. For the value of
-     * OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS, which is not read here. */
+    /* "GET,PURGE": these are known, and no others. NULL: those of the environment variable
+     * OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS when the SDK was started, or of the conventions. */
     const char *known_methods;
 
     otel_slice scheme;           /* "https"; empty: that of the target, or "http" */

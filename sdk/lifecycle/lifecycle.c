@@ -2,6 +2,7 @@
 /* sdk/lifecycle/lifecycle.c - start, flush, shut down. One lock guards which engine is the current
  * one; no thread waits for anything else while it holds the lock. */
 #include "sdk/lifecycle/lifecycle.h"
+#include "api/http/methods.h"
 #include "api/propagators/composite_propagator.h"
 #include "common/clock/clock.h"
 #include "common/clock/time_units.h"
@@ -152,12 +153,15 @@ static void give_inheritance_up(void)
     oteli_current.is_inherited = false;
 }
 
-static otel_status set_propagator(const struct oteli_engine_options *options)
+/* What instrumentation looks at without an SDK, too: the propagator, and what http.h knows. */
+static otel_status set_up_instrumentation(const struct oteli_engine_options *options)
 {
     const otel_propagator *propagator = options->program.propagator;
     if (propagator == NULL)
         propagator = oteli_propagator_of_list(options->config->propagators);
     if (propagator == NULL)
+        return OTEL_ERROR_NO_MEMORY;
+    if (!oteli_methods_choose(options->config->http_known_methods))
         return OTEL_ERROR_NO_MEMORY;
     otel_propagator_set(propagator);
     return OTEL_OK;
@@ -169,7 +173,7 @@ static otel_status begin_locked(const struct oteli_engine_options *options)
     if (oteli_current.is_running || oteli_current.is_disabled)
         return OTEL_ERROR_ALREADY_STARTED;
     give_inheritance_up();
-    const otel_status status = set_propagator(options);
+    const otel_status status = set_up_instrumentation(options);
     oteli_current.is_disabled = status == OTEL_OK && options->config->sdk_disabled;
     return status;
 }

@@ -287,6 +287,8 @@ ROWS = {
         "none": injects(), "b3": injects("b3"), "jaeger": injects("uber-trace-id", "uberctx-k"),
         "tracecontext,baggage": injects("traceparent", "baggage"),
         "b3multi": injects("x-b3-traceid", "x-b3-spanid", "x-b3-sampled")}),
+    "OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS": row({"mode": "http"}, {
+        "GET,PURGE": names("PURGE"), "GET": names("HTTP"), "purge": names("HTTP"), "": names("HTTP")}),
     "OTEL_C_CLOCK": row(MANY, {"auto": clock(False), "tsc": clock(False), "monotonic": clock(False),
                                "coarse": clock(True)}),
     "OTEL_C_THREAD_CONTEXT": row(CONTEXT, {"on": said("threadlocal.schema_version"),

@@ -10,9 +10,11 @@
  *   waiting  one span, exported without being asked
  *   tail     a root that is fine, one that failed and one that took 50 s, each with a child
  *   inject   the names of the headers that are injected
+ *   http     the span of a request with the method PURGE
  *   context  what the process publishes for profilers outside
  *   burn     processor time inside of a span, and which signals have handlers meanwhile
  *   burn-long  likewise, for longer than a second */
+#include <otel/http.h>
 #include <otel/otel.h>
 #include <otel/spool.h>
 #include <signal.h>
@@ -167,6 +169,8 @@ int main(int count, char **arguments)
         make_waiting();
     else if (strcmp(mode, "tail") == 0)
         make_tail();
+    else if (strcmp(mode, "http") == 0)
+        otel_http_server_end(otel_http_server_enter(tracer, "PURGE", "/", NULL), 200, NULL);
     else if (strncmp(mode, "burn", 4) == 0)
         print_handled_signals(), burn(mode[4] == '\0' ? 3 : 12);
     else if (strcmp(mode, "context") == 0)

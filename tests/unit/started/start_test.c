@@ -10,6 +10,7 @@
 #include "tests/support/leaks.h"
 #include "tests/support/unit.h"
 
+#include <otel/http.h>
 #include <otel/otel.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,6 +170,45 @@ TEST(contexts_travel_through_a_disabled_sdk_in_the_format_that_was_chosen)
     assert_null(carrier_sent(&out, "traceparent"));
     assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
     assert_int_equal(fake.batches, 0);
+}
+
+static void serve(const char *method, const char *known_methods)
+{
+    const otel_span span =
+        otel_http_server_enter(otel_tracer_get("test", NULL), method, "/",
+                               OTEL_HTTP_OPTIONS(.known_methods = known_methods));
+    otel_http_server_end(span, 200, NULL);
+}
+
+TEST(the_environment_says_which_http_methods_are_known)
+{
+    serve("PURGE", NULL); /* which needs no SDK */
+    setenv("OTEL_TRACES_EXPORTER", "none", 1);
+    setenv("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS", "PURGE, GET", 1);
+    assert_int_equal(start_with_fake(), OTEL_OK);
+    serve("PURGE", NULL);
+    serve("GET", NULL);
+    serve("POST", NULL);
+    serve("POST", "POST"); /* code beats it */
+    assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+    assert_string_equal(fake.text, "PURGE GET HTTP POST|");
+
+    for (int i = 0; i < 2; i++) { /* the second time with a list that is known already */
+        unsetenv("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS");
+        fake = (struct fake_exporter){.name = NULL};
+        assert_int_equal(start_with_fake(), OTEL_OK);
+        serve("PURGE", NULL);
+        serve("POST", NULL);
+        assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+        assert_string_equal(fake.text, "HTTP POST|");
+
+        setenv("OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS", "PURGE, GET", 1);
+        fake = (struct fake_exporter){.name = NULL};
+        assert_int_equal(start_with_fake(), OTEL_OK);
+        serve("PURGE", NULL);
+        assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+        assert_string_equal(fake.text, "PURGE|");
+    }
 }
 
 TEST(a_start_while_running_frees_the_exporters_it_got)
