@@ -113,11 +113,11 @@ static void enter_end_5attr_options(uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++) {
         const otel_attribute attributes[] = {
-            {"http.request.method", otel_value_string("GET")},
-            {"url.path", otel_value_string("/api/users/12345")},
-            {"server.address", otel_value_string("example.com")},
-            {"http.response.status_code", otel_value_int(200)},
-            {"server.port", otel_value_int(8080)},
+            otel_attribute_of("http.request.method", otel_value_string("GET")),
+            otel_attribute_of("url.path", otel_value_string("/api/users/12345")),
+            otel_attribute_of("server.address", otel_value_string("example.com")),
+            otel_attribute_of("http.response.status_code", otel_value_int(200)),
+            otel_attribute_of("server.port", otel_value_int(8080)),
         };
         const otel_span span =
             otel_span_enter(tracer, "GET /users",
@@ -161,12 +161,12 @@ static void http_server_by_hand(uint64_t count)
         const char *colon = memchr(host, ':', host_length);
         const char *agent = get_header(NULL, "user-agent", 0, &agent_length);
         const otel_attribute attributes[] = {
-            {"http.request.method", otel_value_string("GET")},
-            {"url.scheme", otel_value_string("http")},
-            {"url.path", otel_value_string("/api/users/12345")},
-            {"server.address", otel_value_string_n(host, (size_t)(colon - host))},
-            {"server.port", otel_value_int(strtol(colon + 1, NULL, 10))},
-            {"user_agent.original", otel_value_string_n(agent, agent_length)},
+            otel_attribute_of("http.request.method", otel_value_string("GET")),
+            otel_attribute_of("url.scheme", otel_value_string("http")),
+            otel_attribute_of("url.path", otel_value_string("/api/users/12345")),
+            otel_attribute_of("server.address", otel_value_string_n(host, (size_t)(colon - host))),
+            otel_attribute_of("server.port", otel_value_int(strtol(colon + 1, NULL, 10))),
+            otel_attribute_of("user_agent.original", otel_value_string_n(agent, agent_length)),
         };
         const otel_context parent = otel_extract(NULL, get_header, NULL);
         const otel_span span =

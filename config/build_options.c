@@ -73,7 +73,7 @@ static bool find_service_name(const struct oteli_settings *settings, otel_slice 
     static const char service_name[] = "service.name";
     for (size_t i = settings->attribute_count; i-- > 0;) {
         const otel_attribute *attribute = &settings->attributes[i];
-        if (strcmp(attribute->key, service_name) != 0)
+        if (!oteli_is_text(oteli_key_of(attribute), service_name))
             continue;
         const bool is_text = attribute->value.type == OTEL_VALUE_STRING;
         *name = oteli_slice_of(is_text ? attribute->value.as.string : "");

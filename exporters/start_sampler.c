@@ -49,7 +49,7 @@ static void find_service_name(const struct oteli_engine_options *start, char out
 {
     for (size_t i = start->program.resource_count; i-- > 0;) {
         const otel_attribute *attribute = &start->program.resource[i];
-        if (attribute->key == NULL || strcmp(attribute->key, "service.name") != 0 ||
+        if (!oteli_is_text(oteli_key_of(attribute), "service.name") ||
             attribute->value.type != OTEL_VALUE_STRING)
             continue;
         copy_name((otel_slice){attribute->value.as.string, attribute->value.length}, out);

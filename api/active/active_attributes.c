@@ -142,23 +142,22 @@ void oteli_active_set(struct oteli_active_span *active, const struct oteli_limit
 
 /* False: it takes oteli_active_set. */
 static inline bool set_short(struct oteli_active_span *active, const struct oteli_limits *limits,
-                             const char *key, size_t key_length, const otel_value *value)
+                             otel_slice key, const otel_value *value)
 {
     if (value->type == OTEL_VALUE_STRING && value->as.string != NULL)
-        return oteli_set_short_string(active, limits, key, key_length, value->as.string,
+        return oteli_set_short_string(active, limits, key.data, key.length, value->as.string,
                                       value->length);
     return value->type == OTEL_VALUE_INT &&
-           oteli_set_short_int(active, limits, key, key_length, value->as.integer);
+           oteli_set_short_int(active, limits, key.data, key.length, value->as.integer);
 }
 
 void oteli_active_set_many(struct oteli_active_span *active, const struct oteli_limits *limits,
                            const otel_attribute *attributes, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const char *key = attributes[i].key;
+        const otel_slice key = oteli_key_of(&attributes[i]);
         const otel_value *value = &attributes[i].value;
-        const size_t length = key != NULL ? strlen(key) : 0;
-        if (!set_short(active, limits, key, length, value)) /* which knows no key of length 0 */
-            oteli_active_set(active, limits, key, length, value);
+        if (!set_short(active, limits, key, value)) /* which knows no key of length 0 */
+            oteli_active_set(active, limits, key.data, key.length, value);
     }
 }

@@ -35,17 +35,18 @@ static int next_byte(struct reading *reading)
 
 /* A key that is not UTF-8 is known by what it becomes. Where the first difference is between
  * two ASCII characters, what is before it becomes the same, and they become themselves. */
-bool oteli_key_is_same(const char *a, const char *b)
+bool oteli_key_is_same(otel_slice a, otel_slice b)
 {
+    const size_t shorter = a.length < b.length ? a.length : b.length;
     size_t same = 0;
-    while (a[same] == b[same] && a[same] != '\0')
+    while (same < shorter && a.data[same] == b.data[same])
         same++;
-    if (a[same] == b[same])
-        return true;
-    if (((uint8_t)a[same] | (uint8_t)b[same]) < 0x80)
-        return false;
-    struct reading one = {a, strlen(a), NULL, 0};
-    struct reading other = {b, strlen(b), NULL, 0};
+    const uint8_t next_a = same < a.length ? (uint8_t)a.data[same] : 0;
+    const uint8_t next_b = same < b.length ? (uint8_t)b.data[same] : 0;
+    if ((next_a | next_b) < 0x80)
+        return same == a.length && same == b.length;
+    struct reading one = {a.data, a.length, NULL, 0};
+    struct reading other = {b.data, b.length, NULL, 0};
     int byte;
     do {
         byte = next_byte(&one);
@@ -59,9 +60,9 @@ bool oteli_key_is_same(const char *a, const char *b)
 
 #define FREE UINT32_MAX
 
-static uint64_t hash_of(const char *key)
+static uint64_t hash_of(otel_slice key)
 {
-    struct reading reading = {key, strlen(key), NULL, 0};
+    struct reading reading = {key.data, key.length, NULL, 0};
     uint64_t hash = OTELI_HASH_BEGIN;
     int next;
     while ((next = next_byte(&reading)) >= 0) {
@@ -69,11 +70,6 @@ static uint64_t hash_of(const char *key)
         hash = oteli_hash(hash, &byte, 1);
     }
     return hash ^ hash >> 32;
-}
-
-static const char *key_at(const otel_attribute *attributes, size_t index)
-{
-    return attributes[index].key != NULL ? attributes[index].key : "";
 }
 
 /* `table` is at least twice as large as the list, and has of each key the attribute whose place
@@ -84,12 +80,12 @@ static void fill(struct oteli_keys *keys, uint32_t *table, size_t size,
     memset(table, 0xff, size * sizeof *table);
     for (size_t i = 0; i < count; i++) {
         const uint32_t number = (uint32_t)(is_map ? count - 1 - i : i);
-        const char *key = key_at(attributes, number);
+        const otel_slice key = oteli_key_of(&attributes[number]);
         keys->last[number] = OTELI_KEYS_LEFT_OUT;
-        if (*key == '\0' && !is_map)
+        if (key.length == 0 && !is_map)
             continue;
         size_t at = hash_of(key) & (size - 1);
-        while (table[at] != FREE && !oteli_key_is_same(key_at(attributes, table[at]), key))
+        while (table[at] != FREE && !oteli_key_is_same(oteli_key_of(&attributes[table[at]]), key))
             at = (at + 1) & (size - 1);
         if (table[at] == FREE)
             table[at] = keys->last[number] = number;
@@ -124,8 +120,9 @@ bool oteli_key_is_overwritten(const struct oteli_keys *keys, const otel_attribut
 {
     if (keys->last != NULL)
         return keys->last[index] == OTELI_KEYS_LEFT_OUT;
+    const otel_slice key = oteli_key_of(&entries[index]);
     for (size_t i = index + 1; i < count; i++)
-        if (oteli_key_is_same(key_at(entries, i), key_at(entries, index)))
+        if (oteli_key_is_same(oteli_key_of(&entries[i]), key))
             return true;
     return false;
 }

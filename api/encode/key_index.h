@@ -45,6 +45,6 @@ bool oteli_key_is_overwritten(const struct oteli_keys *keys, const otel_attribut
                               size_t count, size_t index);
 
 /* Whether two keys are the same as they will be written. */
-bool oteli_key_is_same(const char *a, const char *b);
+bool oteli_key_is_same(otel_slice a, otel_slice b);
 
 #endif

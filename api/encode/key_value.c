@@ -5,6 +5,7 @@
 #include "api/encode/key_value.h"
 #include "api/encode/key_index.h"
 #include "api/encode/nested_value.h"
+#include "common/text/text.h"
 #include "common/wire.h"
 
 #include <string.h>
@@ -49,11 +50,6 @@ uint8_t *oteli_key_value_put(uint8_t *at, uint32_t field, const struct oteli_key
     return at;
 }
 
-static bool has_key(const otel_attribute *attribute)
-{
-    return attribute->key != NULL && attribute->key[0] != '\0';
-}
-
 /* A list on the way into bytes. */
 struct list {
     const otel_attribute *attributes;
@@ -63,22 +59,20 @@ struct list {
 };
 
 /* Whether the key of attribute `index` is new; `*last` is where its last value stands. */
-static bool is_first(const struct list *list, size_t index, size_t *last)
+static bool is_first(const struct list *list, size_t index, otel_slice key, size_t *last)
 {
     const otel_attribute *attributes = list->attributes;
-    const char *key = attributes[index].key;
     if (list->keys.last != NULL) {
         *last = list->keys.last[index];
         return list->keys.last[index] != OTELI_KEYS_LEFT_OUT;
     }
-    if (!has_key(&attributes[index]))
+    if (key.length == 0)
         return false;
     for (size_t i = 0; i < index; i++)
-        if (has_key(&attributes[i]) && oteli_key_is_same(attributes[i].key, key))
+        if (oteli_key_is_same(oteli_key_of(&attributes[i]), key))
             return false;
     *last = list->count - 1;
-    while (*last > index &&
-           !(has_key(&attributes[*last]) && oteli_key_is_same(attributes[*last].key, key)))
+    while (*last > index && !oteli_key_is_same(oteli_key_of(&attributes[*last]), key))
         --*last;
     return true;
 }
@@ -87,11 +81,11 @@ static bool is_first(const struct list *list, size_t index, size_t *last)
  * was there before. */
 static bool plan_next(struct oteli_key_value *plan, const struct list *list, size_t index)
 {
+    const otel_slice key = oteli_key_of(&list->attributes[index]);
     size_t last;
-    if (!is_first(list, index, &last))
+    if (!is_first(list, index, key, &last))
         return false;
-    const char *key = list->attributes[index].key;
-    return oteli_key_value_plan(plan, key, strlen(key), &list->attributes[last].value,
+    return oteli_key_value_plan(plan, key.data, key.length, &list->attributes[last].value,
                                 list->limits->length, list->limits->depth);
 }
 

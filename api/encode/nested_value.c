@@ -11,6 +11,7 @@
 #include "api/encode/nested_value.h"
 #include "api/encode/key_index.h"
 #include "api/encode/key_value.h"
+#include "common/text/text.h"
 #include "common/wire.h"
 
 enum { ARRAY = 5, MAP = 6 };             /* AnyValue */
@@ -58,22 +59,15 @@ static void wrap(struct walk *walk, uint32_t field, size_t behind)
         oteli_put_bytes_head(walk->end - walk->used, field, length);
 }
 
-static const char *key_of(const otel_value *map, size_t index)
+static void put_key(struct walk *walk, otel_slice key)
 {
-    const char *key = map->as.entries[index].key;
-    return key != NULL ? key : "";
-}
-
-static void put_key(struct walk *walk, const char *key)
-{
-    const size_t length = strlen(key);
-    const size_t size = oteli_text_size(key, length);
+    const size_t size = oteli_text_size(key.data, key.length);
     const size_t behind = walk->used;
-    if (length == 0)
+    if (key.length == 0)
         return;
     walk->used += size;
     if (walk->end != NULL)
-        oteli_text_put(walk->end - walk->used, key, length, size);
+        oteli_text_put(walk->end - walk->used, key.data, key.length, size);
     wrap(walk, ENTRY_KEY, behind);
 }
 
@@ -83,7 +77,7 @@ static void finish_element(struct walk *walk, size_t behind)
     const struct level *level = &walk->levels[walk->depth - 1];
     if (level->of->type == OTEL_VALUE_MAP) {
         wrap(walk, ENTRY_VALUE, behind);
-        put_key(walk, key_of(level->of, level->left));
+        put_key(walk, oteli_key_of(&level->of->as.entries[level->left]));
     }
     wrap(walk, ELEMENTS, behind);
 }

@@ -36,6 +36,7 @@ static void add_text(struct request *request, const char *key, otel_slice text)
         return;
     otel_attribute *next = &request->attributes[request->count++];
     next->key = key; /* field by field: whole values are moved through memory once more */
+    next->key_length = strlen(key);
     next->value.type = OTEL_VALUE_STRING;
     next->value.reserved = 0;
     next->value.length = text.length;

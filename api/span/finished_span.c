@@ -79,12 +79,12 @@ static uint32_t wire_flags_of(const otel_finished_span *span, const struct ident
     return made->flags | OTELI_FLAG_HAS_IS_REMOTE | (is_remote ? OTELI_FLAG_IS_REMOTE : 0u);
 }
 
-static uint32_t hold_tracestate(const char *text, const uint64_t trace_id[2])
+static uint32_t hold_tracestate(otel_slice text, const uint64_t trace_id[2])
 {
-    if (text == NULL)
+    if (text.length == 0)
         return 0;
     return oteli_tracestate_retain(
-        oteli_tracestate_make(text, strlen(text), (const uint8_t *)trace_id));
+        oteli_tracestate_make(text.data, text.length, (const uint8_t *)trace_id));
 }
 
 /* Ids, times, kind, name: what every span has. Returns its end. */
@@ -93,7 +93,8 @@ static uint64_t begin(struct oteli_thread *thread, struct oteli_active_span *act
 {
     struct identity made;
     identify(thread, span, &made);
-    const uint32_t tracestate = hold_tracestate(span->tracestate, made.trace_id);
+    const uint32_t tracestate =
+        hold_tracestate(oteli_text_of(span->tracestate, span->tracestate_length), made.trace_id);
     active->self =
         (otel_span){{made.trace_id[0], made.trace_id[1], made.span_id,
                      oteli_ref_make(made.flags, OTELI_SPAN_NOWHERE, false, 0, tracestate)}};
@@ -110,10 +111,8 @@ static uint64_t begin(struct oteli_thread *thread, struct oteli_active_span *act
     active->start = (span->start_ns != 0 ? span->start_ns : end) & ~OTELI_TICKS_BIT;
     if (span->start_ns != 0 || span->end_ns != 0)
         active->traits.bits = OTELI_START_IS_GIVEN;
-    const char *name = span->name != NULL ? span->name : "";
-    oteli_active_set_long_name(active, name,
-                               span->name == NULL || span->name_length == 0 ? strlen(name)
-                                                                            : span->name_length);
+    const otel_slice name = oteli_text_of(span->name, span->name_length);
+    oteli_active_set_long_name(active, name.data, name.length);
     return end;
 }
 
@@ -127,13 +126,14 @@ static void describe(const struct oteli_thread *thread, struct oteli_active_span
     for (size_t i = 0; span->events != NULL && i < span->event_count; i++) {
         const otel_finished_event *event = &span->events[i];
         const uint64_t given = event->time_ns & ~OTELI_TICKS_BIT;
-        oteli_active_add_event(active, limits, oteli_slice_of(event->name),
+        oteli_active_add_event(active, limits, oteli_text_of(event->name, event->name_length),
                                event->time_ns != 0 ? given : end, event->attributes,
                                event->attribute_count);
     }
     for (size_t i = 0; span->links != NULL && i < span->link_count; i++)
         oteli_active_add_link(active, limits, &span->links[i]);
-    oteli_active_set_status(active, span->status, oteli_slice_of(span->status_message));
+    oteli_active_set_status(active, span->status,
+                            oteli_text_of(span->status_message, span->status_message_length));
 }
 
 static void count(struct oteli_thread *thread, const otel_finished_span *span)

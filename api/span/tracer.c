@@ -54,7 +54,7 @@ static uint8_t *put_text_field(uint8_t *at, uint32_t field, otel_slice text, ote
 /* One block: the struct, the InstrumentationScope message, the schema URL. */
 static otel_tracer *make(otel_slice name, otel_slice version, const otel_tracer_options *options)
 {
-    const otel_slice schema_url = oteli_slice_of(options->schema_url);
+    const otel_slice schema_url = oteli_text_of(options->schema_url, options->schema_url_length);
     const otel_attribute *attributes = options->attributes;
     const size_t count = attributes != NULL ? options->attribute_count : 0;
     uint32_t dropped;

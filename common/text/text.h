@@ -22,6 +22,19 @@ static inline otel_slice oteli_slice_of(const char *text)
     return (otel_slice){.data = text, .length = text ? strlen(text) : 0};
 }
 
+/* A text in a struct of the program: NULL is empty, and without a length it ends with a NUL. */
+static inline otel_slice oteli_text_of(const char *text, size_t length)
+{
+    if (text == NULL)
+        return (otel_slice){.data = "", .length = 0};
+    return (otel_slice){.data = text, .length = length != 0 ? length : strlen(text)};
+}
+
+static inline otel_slice oteli_key_of(const otel_attribute *attribute)
+{
+    return oteli_text_of(attribute->key, attribute->key_length);
+}
+
 static inline char oteli_to_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
@@ -47,6 +60,11 @@ OTELI_INTERNAL_API bool oteli_cut(otel_slice text, char mark, otel_slice *before
 OTELI_INTERNAL_API bool oteli_is_word(otel_slice text, const char *word);
 
 /* Whether it is exactly this text. */
+static inline bool oteli_is_same(otel_slice slice, otel_slice other)
+{
+    return slice.length == other.length &&
+           (slice.length == 0 || memcmp(slice.data, other.data, slice.length) == 0);
+}
 static inline bool oteli_is_text(otel_slice slice, const char *text)
 {
     return slice.length == strlen(text) && memcmp(slice.data, text, slice.length) == 0;

@@ -12,13 +12,14 @@
  * value has such a form, but for those of functions by address; arrays and bytes are set as values.
  * All others have only pointers, numbers and texts with a NUL, and are called as they are. Four
  * that the inline functions need are declared there: otel_span_enter_p, otel_span_start_p,
- * otel_context_attach_p and otel_context_detach_p. Keys of an otel_attribute have a NUL.
+ * otel_context_attach_p and otel_context_detach_p. The key of an otel_attribute has its length
+ * at the end of the struct, as do texts in options; 0: it has a NUL.
  *
  * Stable:   the name, arguments and meaning of each function in include/otel that has no `_` at its
  *           end, and size and members of each struct, while the libraries keep their names
  *           (libotel-api.so.0.1). A struct that begins with `size` can become longer. So another
  *           language may have the layouts written down: a span is 32 bytes, a context 48, a span
- *           context 32, a value 24, an attribute 32, a link 48, all of them aligned to 8.
+ *           context 32, a value 24, an attribute 40, a link 48, all of them aligned to 8.
  * Threads, errors, texts: as of the call without `_p`. A pointer to a struct is not NULL, but for
  *           a context where that call says what NULL is. */
 #ifndef OTEL_FFI_H

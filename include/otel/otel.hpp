@@ -62,10 +62,10 @@ template <class T> otel_value value(const T &from)
     }
 }
 
-/* For options, events and links: {otel::attribute("retries", 3), …}. The key has a NUL. */
-template <class T> otel_attribute attribute(const char *key, const T &from)
+/* For options, events and links: {otel::attribute("retries", 3), …}. */
+template <class T> otel_attribute attribute(std::string_view key, const T &from)
 {
-    return otel_attribute_of(key, value(from));
+    return otel_attribute_n(key.data(), key.size(), value(from));
 }
 using attributes = std::initializer_list<otel_attribute>;
 

@@ -32,6 +32,7 @@ typedef struct otel_finished_event {
     uint64_t time_ns; /* Unix time below 2^63; 0: when the span ended */
     const otel_attribute *attributes;
     size_t attribute_count;
+    size_t name_length; /* 0: up to its NUL, here and below */
 } otel_finished_event;
 
 /* What is zero or NULL is not there. Ids are bytes, not text; one that is NULL or zero in all
@@ -46,7 +47,7 @@ typedef struct otel_finished_span {
     bool parent_is_remote;         /* the parent is of another process */
     const char *tracestate;        /* the text of a W3C tracestate; left out if it is not valid */
     const char *name;
-    size_t name_length; /* 0: up to its NUL */
+    size_t name_length;
     otel_span_kind kind;
     uint64_t start_ns; /* Unix time below 2^63; 0: the same as the end */
     uint64_t end_ns;   /* Unix time below 2^63; 0: now. An end before the start stays as it is */
@@ -58,6 +59,8 @@ typedef struct otel_finished_span {
     size_t event_count;
     const otel_link *links;
     size_t link_count;
+    size_t tracestate_length;
+    size_t status_message_length;
 } otel_finished_span;
 
 #define OTEL_FINISHED_SPAN(...) \

@@ -28,6 +28,7 @@ typedef struct otel_tracer_options {
     const char *schema_url;
     const otel_attribute *attributes;
     size_t attribute_count;
+    size_t schema_url_length; /* 0: up to its NUL */
 } otel_tracer_options;
 
 #define OTEL_TRACER_OPTIONS(...) \
@@ -81,8 +82,7 @@ typedef struct otel_span_options {
 #define OTEL_SPAN_OPTIONS(...) \
     (&(otel_span_options){.size = sizeof(otel_span_options), __VA_ARGS__})
 
-/* Set once an SDK has been started or a context attached: until then no span has ids to
- * hand on, and starting one is a look at this. Not for programs. */
+/* Set once an SDK has been started or a context attached. Until then no span has ids to hand on. */
 extern OTEL_API uint32_t otel_is_in_use_;
 
 /* Behind the inline functions of the same name: lengths, and what of a span names it. */

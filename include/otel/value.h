@@ -77,6 +77,7 @@ typedef struct otel_value {
 typedef struct otel_attribute {
     const char *key;
     otel_value value;
+    size_t key_length; /* the key needs no NUL; 0: up to its NUL */
 } otel_attribute;
 
 OTEL_INLINE otel_value otel_value_empty(void)
@@ -133,6 +134,7 @@ OTEL_INLINE otel_value otel_value_bytes(const void *bytes, size_t length)
     return value;
 }
 
+/* Of texts without a NUL make an array of values: otel_value_array and otel_value_string_n. */
 OTEL_INLINE otel_value otel_value_string_array(const char *const *strings, size_t count)
 {
     otel_value value = otel_value_empty();
@@ -196,6 +198,17 @@ OTEL_INLINE otel_attribute otel_attribute_of(const char *key, otel_value value)
     otel_attribute attribute;
     attribute.key = key;
     attribute.value = value;
+    attribute.key_length = key ? strlen(key) : 0;
+    return attribute;
+}
+
+/* With a key that needs no NUL; of no bytes: the empty key. */
+OTEL_INLINE otel_attribute otel_attribute_n(const char *key, size_t key_length, otel_value value)
+{
+    otel_attribute attribute;
+    attribute.key = key_length ? key : "";
+    attribute.value = value;
+    attribute.key_length = key_length;
     return attribute;
 }
 

@@ -133,10 +133,11 @@ static otel_status copy_attributes(struct annotating *annotating, const otel_att
     otel_attribute *copies = oteli_pool_array(pool, count, sizeof *copies);
     otel_status status = copies != NULL ? OTEL_OK : OTEL_ERROR_NO_MEMORY;
     for (size_t i = 0; status == OTEL_OK && i < count; i++) {
-        const char *key = attributes[i].key != NULL ? attributes[i].key : "";
+        const otel_slice key = oteli_key_of(&attributes[i]);
         copies[i].value = attributes[i].value;
         status = copy_value(pool, &copies[i].value);
-        copies[i].key = oteli_pool_text(pool, key, strlen(key));
+        copies[i].key = oteli_pool_text(pool, key.data, key.length);
+        copies[i].key_length = key.length;
         if (status == OTEL_OK && copies[i].key == NULL)
             status = OTEL_ERROR_NO_MEMORY;
     }

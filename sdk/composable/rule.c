@@ -149,7 +149,8 @@ static bool attribute_is_accepted(const otel_sampling_rule *rule, accepts *accep
     if (key == NULL)
         return true;
     for (size_t i = query->attribute_count; i-- > 0;)
-        if (query->attributes[i].key != NULL && strcmp(query->attributes[i].key, key) == 0)
+        if (query->attributes[i].key != NULL &&
+            oteli_is_text(oteli_key_of(&query->attributes[i]), key))
             return value_is_accepted(rule, accept, &query->attributes[i].value);
     return false;
 }

@@ -47,11 +47,6 @@ static struct oteli_entity_fact *find(const struct oteli_entity *entity, const c
     return NULL;
 }
 
-static bool is_same(otel_slice a, otel_slice b)
-{
-    return a.length == b.length && memcmp(a.data, b.data, a.length) == 0;
-}
-
 /* Add one key=value. False: it is malformed, or the entity has this key. */
 static bool add_fact(struct oteli_entity *entity, struct oteli_facts *memory, otel_slice member)
 {
@@ -137,7 +132,7 @@ static void settle_pair(const char *setting, struct oteli_entity *older, struct 
     for (size_t i = 0; i < older->count && !older->is_out; i++) {
         struct oteli_entity_fact *fact = &older->facts[i];
         const struct oteli_entity_fact *other = find(newer, fact->key);
-        if (fact->is_out || other == NULL || is_same(fact->value, other->value))
+        if (fact->is_out || other == NULL || oteli_is_same(fact->value, other->value))
             continue;
         complain(setting, oteli_slice_of(fact->key), "has two values; the last one counts");
         fact->is_out = true;
@@ -191,7 +186,7 @@ void oteli_entities_parse(struct oteli_entities *entities, struct oteli_facts *m
 static bool is_text(const otel_value *value, otel_slice text)
 {
     return value->type == OTEL_VALUE_STRING &&
-           is_same((otel_slice){value->as.string, value->length}, text);
+           oteli_is_same((otel_slice){value->as.string, value->length}, text);
 }
 
 void oteli_entities_yield(struct oteli_entities *entities, const struct oteli_facts *loose)

@@ -42,7 +42,7 @@ static void gather_said(struct oteli_facts *said, const struct oteli_config *con
     if (config->service_name != NULL)
         oteli_facts_set(said, "service.name", otel_value_string(config->service_name));
     for (size_t i = 0; attributes != NULL && i < count; i++)
-        oteli_facts_set(&code, attributes[i].key, attributes[i].value);
+        oteli_facts_add(&code, &attributes[i]);
     oteli_facts_merge(said, &code);
 }
 
@@ -66,10 +66,11 @@ static void take_own(struct oteli_resource *resource, struct oteli_facts *facts,
     size_t kept = 0;
     for (size_t i = 0; i < facts->count; i++) {
         const otel_attribute *one = &facts->attributes[i];
-        if (strcmp(one->key, PID) == 0 && one->value.type == OTEL_VALUE_INT &&
+        if (oteli_is_text(oteli_key_of(one), PID) && one->value.type == OTEL_VALUE_INT &&
             one->value.as.integer == getpid())
             resource->has_pid = true;
-        else if (strcmp(one->key, INSTANCE) == 0 && found != NULL && one->value.as.string == found)
+        else if (oteli_is_text(oteli_key_of(one), INSTANCE) && found != NULL &&
+                 one->value.as.string == found)
             memcpy(resource->instance, found, sizeof resource->instance);
         else
             facts->attributes[kept++] = *one;

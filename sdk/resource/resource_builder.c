@@ -25,17 +25,17 @@ char *oteli_facts_copy(struct oteli_facts *facts, otel_slice text)
     return copy != NULL ? oteli_slice_put(copy, text) : NULL;
 }
 
-static otel_attribute *find(const struct oteli_facts *facts, const char *key)
+static otel_attribute *find(const struct oteli_facts *facts, otel_slice key)
 {
     for (size_t i = 0; i < facts->count; i++)
-        if (strcmp(facts->attributes[i].key, key) == 0)
+        if (oteli_is_same(oteli_key_of(&facts->attributes[i]), key))
             return &facts->attributes[i];
     return NULL;
 }
 
 const otel_value *oteli_facts_get(const struct oteli_facts *facts, const char *key)
 {
-    const otel_attribute *found = find(facts, key);
+    const otel_attribute *found = find(facts, oteli_slice_of(key));
     return found != NULL ? &found->value : NULL;
 }
 
@@ -56,17 +56,24 @@ static bool make_room(struct oteli_facts *facts)
     return true;
 }
 
-void oteli_facts_set(struct oteli_facts *facts, const char *key, otel_value value)
+void oteli_facts_add(struct oteli_facts *facts, const otel_attribute *attribute)
 {
-    if (key == NULL || key[0] == '\0') {
+    const otel_slice key = oteli_key_of(attribute);
+    if (key.length == 0) {
         OTELI_LOG(OTEL_LOG_WARN, "a resource attribute without a key is left out");
         return;
     }
     otel_attribute *found = find(facts, key);
     if (found != NULL)
-        found->value = value;
+        found->value = attribute->value;
     else if (make_room(facts))
-        facts->attributes[facts->count++] = otel_attribute_of(key, value);
+        facts->attributes[facts->count++] = *attribute;
+}
+
+void oteli_facts_set(struct oteli_facts *facts, const char *key, otel_value value)
+{
+    const otel_attribute attribute = otel_attribute_of(key, value);
+    oteli_facts_add(facts, &attribute);
 }
 
 void oteli_facts_set_text(struct oteli_facts *facts, const char *key, otel_slice text)
@@ -111,7 +118,7 @@ static void merge_schema_url(struct oteli_facts *facts, const struct oteli_facts
 void oteli_facts_merge(struct oteli_facts *facts, struct oteli_facts *updating)
 {
     for (size_t i = 0; i < updating->count; i++)
-        oteli_facts_set(facts, updating->attributes[i].key, updating->attributes[i].value);
+        oteli_facts_add(facts, &updating->attributes[i]);
     merge_schema_url(facts, updating);
     if (facts->has_two_schemas)
         facts->schema_url = NULL;

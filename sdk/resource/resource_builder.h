@@ -26,8 +26,9 @@ struct oteli_facts {
 };
 
 /* Set an attribute; a key that is there gets the new value, also an empty one. NULL and "" are
- * no keys, and are left out. Key and value are borrowed. */
+ * no keys, and are left out. Key and value are borrowed, the attribute itself is not. */
 void oteli_facts_set(struct oteli_facts *facts, const char *key, otel_value value);
+void oteli_facts_add(struct oteli_facts *facts, const otel_attribute *attribute);
 
 /* The same with a string that is copied. */
 void oteli_facts_set_text(struct oteli_facts *facts, const char *key, otel_slice text);

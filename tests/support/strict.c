@@ -262,8 +262,9 @@ static bool is_same(struct strict_bytes a, struct strict_bytes b)
 
 static struct strict_bytes key_at(const otel_value *map, size_t index)
 {
-    const char *key = map->as.entries[index].key;
-    return strict_text(key, key != NULL ? strlen(key) : 0);
+    const otel_attribute *entry = &map->as.entries[index];
+    const size_t length = entry->key != NULL ? strlen(entry->key) : 0;
+    return strict_text(entry->key, entry->key_length != 0 ? entry->key_length : length);
 }
 
 static bool comes_again(const otel_value *map, size_t index)

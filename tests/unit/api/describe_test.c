@@ -81,8 +81,9 @@ TEST_FAST_TOO(a_bad_key_is_known_by_what_it_becomes_at_the_limit_too)
     otel_span_set_int(span, "a\xfe", 2);
     otel_span_set_string(span, "a\xff", "three");
     otel_span_end(span);
-    const otel_attribute same[] = {{"\xef\xbfk", otel_value_int(1)}, /* differ first at a k */
-                                   {"\xef\xbf\xbd\xffk", otel_value_int(2)}};
+    const otel_attribute same[] = {
+        otel_attribute_of("\xef\xbfk", otel_value_int(1)), /* differ first at a k */
+        otel_attribute_of("\xef\xbf\xbd\xffk", otel_value_int(2))};
     const otel_span other = otel_span_enter(tracer(), "span", NULL);
     otel_span_add_event(other, "event", same, 2);
     otel_span_end(other);

@@ -110,6 +110,82 @@ TEST(events_and_links_are_the_same_either_way)
     assert_same_field(0, 1, LINKS);
 }
 
+/* Attributes of all places, with keys that go on behind their length, or that end with a NUL. */
+static void describe_with(const otel_attribute *attributes, size_t count)
+{
+    const uint8_t id[16] = {1};
+    const otel_link link = {.context = otel_span_context_make(id, id, 1, false, NULL),
+                            .attributes = attributes,
+                            .attribute_count = count};
+    otel_context_attributes place;
+    otel_context context = otel_current_context();
+    context = otel_context_with_attributes(context, attributes, count, &place);
+    const otel_span child =
+        otel_span_enter(tracer(), "span", OTEL_SPAN_OPTIONS(.parent = &context));
+    otel_span_end(child);
+    const otel_span span =
+        otel_span_enter(tracer(), "span",
+                        OTEL_SPAN_OPTIONS(.attributes = attributes, .attribute_count = count,
+                                          .links = &link, .link_count = 1));
+    otel_span_add_event(span, "event", attributes, count);
+    otel_span_record_exception(span, "Type", NULL, NULL, attributes, count);
+    otel_span_set_value(span, "map", otel_value_map(attributes, count));
+    otel_span_end(span);
+}
+
+TEST(a_key_of_an_attribute_ends_where_its_length_says)
+{
+    static const char keys[] = "retriesurl.pathretries";
+    const otel_attribute attributes[] = {
+        otel_attribute_n(keys, 7, otel_value_int(1)),
+        otel_attribute_n(keys + 7, 8, otel_value_string("/a")),
+        otel_attribute_n(keys + 7, 0, otel_value_int(2)), /* an empty key */
+        otel_attribute_of("retries", otel_value_int(3)),
+        {.key = "other", .value = otel_value_int(4)},
+        otel_attribute_n(keys + 15, 7, otel_value_int(5)),
+        otel_attribute_n(NULL, 5, otel_value_int(6)), /* no key */
+        otel_attribute_n("a\0b", 3, otel_value_int(7)),
+        otel_attribute_n("a\0c", 3, otel_value_int(8)),
+    };
+    enum { COUNT = sizeof attributes / sizeof attributes[0], MANY = 20 * COUNT };
+    describe_with(attributes, COUNT);
+    assert_int_equal(recorder_count(0, ATTRIBUTES), 5);
+    assert_int_equal(recorder_count(1, ATTRIBUTES), 6); /* and the map */
+    const struct oteli_field event = recorder_field(1, EVENTS);
+    const struct oteli_field link = recorder_field(1, LINKS);
+    static const char expected[] = "retries=5 url.path=/a other=4 a=7 a=8 ";
+    assert_string_equal(recorder_attributes(event.bytes, event.length, 3), expected);
+    assert_string_equal(recorder_attributes(link.bytes, link.length, 4), expected);
+
+    otel_attribute many[MANY]; /* for which there is an index */
+    for (size_t i = 0; i < MANY; i++)
+        many[i] = attributes[i % COUNT];
+    describe_with(many, MANY);
+    assert_same_field(0, 2, ATTRIBUTES);
+    assert_same_field(1, 3, EVENTS);
+    assert_same_field(1, 3, LINKS);
+}
+
+TEST(entries_of_a_map_have_the_keys_that_their_lengths_say)
+{
+    static const char keys[] = "aab";
+    const otel_attribute with[] = {otel_attribute_n(keys, 1, otel_value_int(1)),
+                                   otel_attribute_n(keys, 0, otel_value_int(2)),
+                                   otel_attribute_n(keys + 1, 2, otel_value_int(3)),
+                                   otel_attribute_n(keys + 1, 1, otel_value_int(4))};
+    const otel_attribute without[] = {otel_attribute_of("", otel_value_int(2)),
+                                      otel_attribute_of("ab", otel_value_int(3)),
+                                      otel_attribute_of("a", otel_value_int(4))};
+    const otel_span span = otel_span_enter(tracer(), "span", NULL);
+    otel_span_set_value(span, "map", otel_value_map(with, 4));
+    otel_span_end(span);
+    const otel_span other = otel_span_enter(tracer(), "span", NULL);
+    otel_span_set_value(other, "map", otel_value_map(without, 3));
+    otel_span_end(other);
+
+    assert_same_field(0, 1, ATTRIBUTES);
+}
+
 TEST(a_tracer_is_the_same_either_way)
 {
     assert_ptr_equal(otel_tracer_get_p(TEXT("ffi"), TEXT("1.0"), NULL), tracer());
@@ -268,6 +344,6 @@ TEST(structs_are_as_long_as_the_header_says)
     assert_int_equal(sizeof(otel_context), 48);
     assert_int_equal(sizeof(otel_span_context), 32);
     assert_int_equal(sizeof(otel_value), 24);
-    assert_int_equal(sizeof(otel_attribute), 32);
+    assert_int_equal(sizeof(otel_attribute), 40);
     assert_int_equal(sizeof(otel_link), 48);
 }

@@ -243,7 +243,7 @@ TEST_WITH(recorder_setup_without_sdk, recorder_teardown, baggage_stays_with_a_st
 
 TEST_FAST_TOO(attributes_of_a_context_are_for_its_stack)
 {
-    const otel_attribute attribute = {"k", otel_value_string("v")};
+    const otel_attribute attribute = otel_attribute_of("k", otel_value_string("v"));
     otel_context_attributes place;
     otel_stack *stack = otel_stack_new();
     otel_stack_switch(stack);

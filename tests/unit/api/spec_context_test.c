@@ -358,14 +358,15 @@ TEST(C11_several_headers_are_one)
 
 static otel_attribute string(const char *key, const char *value)
 {
-    return (otel_attribute){key, otel_value_string(value)};
+    return otel_attribute_of(key, otel_value_string(value));
 }
 
 /* spec: A29 oteps/4931-context-scoped-attributes.md MUST development */
 TEST_FAST_TOO(A29_every_span_under_a_context_has_its_attributes)
 {
     otel_tracer *tracer = otel_tracer_get("a29", NULL);
-    const otel_attribute app[] = {string("http.app", "shop"), {"n", otel_value_int(3)}};
+    const otel_attribute app[] = {string("http.app", "shop"),
+                                  otel_attribute_of("n", otel_value_int(3))};
     otel_context_attributes place;
     const otel_context context = otel_context_with_attributes(empty, app, 2, &place);
     const otel_context_token token = otel_context_attach(context);
@@ -418,7 +419,7 @@ TEST_WITH(recorder_setup, recorder_teardown, A29_the_limit_of_attributes_drops_t
     otel_attribute attributes[OF_CONTEXT + OWN];
     for (size_t i = 0; i < OF_CONTEXT + OWN; i++) {
         snprintf(keys[i], sizeof keys[i], "k%zu", i);
-        attributes[i] = (otel_attribute){keys[i], otel_value_int((int64_t)i)};
+        attributes[i] = otel_attribute_of(keys[i], otel_value_int((int64_t)i));
     }
     otel_context_attributes place;
     const otel_context context =

@@ -45,6 +45,10 @@ TEST(the_same_arguments_give_the_same_tracer)
         otel_tracer_get_with("a", NULL,
                              OTEL_TRACER_OPTIONS(.attributes = &attribute, .attribute_count = 1)),
         tracers[5]);
+    assert_ptr_equal(
+        otel_tracer_get_with(
+            "a", NULL, OTEL_TRACER_OPTIONS(.schema_url = "http://six", .schema_url_length = 8)),
+        tracers[4]);
 }
 
 /* spec: A2 R8 */

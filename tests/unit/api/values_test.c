@@ -200,7 +200,9 @@ static void fill_many(otel_attribute many[MANY])
         snprintf(names[name], sizeof names[name], "%d", name);
         many[i] = otel_attribute_of(names[name], otel_value_int(i));
         if (name >= DIFFERENT - 4)
-            many[i].key = (const char *const[]){"", NULL, "a\xff", "a\xfe"}[DIFFERENT - 1 - name];
+            many[i] = otel_attribute_of(
+                (const char *const[]){"", NULL, "a\xff", "a\xfe"}[DIFFERENT - 1 - name],
+                otel_value_int(i));
     }
 }
 

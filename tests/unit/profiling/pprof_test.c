@@ -464,7 +464,7 @@ TEST(the_service_is_that_of_the_sdk_whenever_it_starts)
     assert_int_equal(export_file(), OTEL_OK);
     assert_int_equal(otel_shutdown(60000), OTEL_OK);
     assert_int_equal(export_file(), OTEL_OK);
-    const otel_attribute given = {"service.name", otel_value_string(name)};
+    const otel_attribute given = otel_attribute_of("service.name", otel_value_string(name));
     assert_int_equal(otel_start_with(OTEL_SDK_OPTIONS(.resource = &given, .resource_count = 1)),
                      OTEL_OK);
     assert_int_equal(export_file(), OTEL_OK);

@@ -118,9 +118,9 @@ TEST(of_a_large_resource_they_get_the_attributes_that_fit)
     assert_non_null(text);
     memset(text, 'x', LARGE);
     text[LARGE] = '\0';
-    const otel_attribute resource[] = {{"a", otel_value_string(text)},
-                                       {"b", otel_value_string(text)},
-                                       {"c", otel_value_string("small")}};
+    const otel_attribute resource[] = {otel_attribute_of("a", otel_value_string(text)),
+                                       otel_attribute_of("b", otel_value_string(text)),
+                                       otel_attribute_of("c", otel_value_string("small"))};
     options.resource = resource;
     options.resource_count = 3;
     start();

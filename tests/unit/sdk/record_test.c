@@ -38,6 +38,28 @@ TEST_WITH(traced_setup, traced_teardown, it_is_counted_as_started_and_ended)
     assert_string_equal(traced_sums(), "3 started, 1 unsampled, 2 ended: delivered 2, dropped 0");
 }
 
+/* What follows a text in memory is not read. */
+TEST_WITH(traced_setup, traced_teardown, texts_end_where_their_lengths_say)
+{
+    const otel_finished_event event = {.name = "event!", .name_length = 5};
+    otel_span_record(traced.tracer,
+                     OTEL_FINISHED_SPAN(.flags = 1, .name = "span!", .name_length = 4,
+                                        .tracestate = "a=b!", .tracestate_length = 3,
+                                        .status = OTEL_SPAN_STATUS_ERROR,
+                                        .status_message = "broken!", .status_message_length = 6,
+                                        .events = &event, .event_count = 1));
+
+    otel_span_view span;
+    assert_true(otel_memory_span(traced.memory, 0, &span));
+    assert_int_equal(span.name.length, 4);
+    assert_int_equal(span.tracestate.length, 3);
+    assert_int_equal(span.status_message.length, 6);
+    otel_slice events = span.events;
+    otel_event_view received;
+    assert_true(otel_event_next(&events, &received));
+    assert_int_equal(received.name.length, 5);
+}
+
 /* spec: O1 */
 TEST_WITH(traced_setup, traced_teardown, O1_origins_are_those_of_the_parent_that_was_given)
 {
@@ -286,7 +308,8 @@ static void record_all(const char *tracestate)
     static char text[20000];
     memset(text, 'x', sizeof text - 1);
     const otel_attribute attribute = otel_attribute_of("k", otel_value_string(text));
-    const otel_finished_event event = {text, 1, &attribute, 1};
+    const otel_finished_event event = {
+        .name = text, .time_ns = 1, .attributes = &attribute, .attribute_count = 1};
     const otel_link link = {otel_span_context_make(trace_id, span_id, 1, true, NULL), &attribute,
                             1};
     otel_span_record(traced.tracer,

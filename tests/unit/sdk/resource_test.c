@@ -205,6 +205,24 @@ TEST(R1_attributes_and_schema_url_of_code_are_the_resource)
     assert_string_equal(resource.schema_url, "a\xef\xbf\xbd");
 }
 
+TEST(keys_of_code_end_where_their_lengths_say)
+{
+    static const char keys[] = "shop.floorservice.namehost";
+    const otel_attribute code[] = {
+        otel_attribute_n(keys, 10, otel_value_string("3")),
+        otel_attribute_n(keys + 10, 12, otel_value_string("till")),
+        otel_attribute_n(keys, 0, otel_value_string("no key")),
+        otel_attribute_n(keys, 4, otel_value_string("a")),
+        otel_attribute_of("shop", otel_value_string("b")),
+    };
+    make("shop=c", NULL, code, 5);
+
+    assert_string_equal(value_of("shop.floor"), "3");
+    assert_string_equal(value_of("service.name"), "till");
+    assert_string_equal(value_of("shop"), "b");
+    assert_string_equal(value_of(""), "-");
+}
+
 /* spec: R4 resource/sdk.md#merge MUST stable */
 TEST(R4_two_schemas_are_a_warning_and_no_url)
 {

@@ -165,6 +165,19 @@ TEST(S10_annotating_adds_attributes_to_what_is_sampled)
     assert_description("ComposableAnnotating{ComposableAlwaysOff,attributes:a}");
 }
 
+TEST(keys_of_annotations_end_where_their_lengths_say)
+{
+    char keys[] = "methodstatus";
+    const otel_attribute attributes[] = {otel_attribute_n(keys, 6, otel_value_string("GET")),
+                                         otel_attribute_n(keys + 6, 6, otel_value_int(204))};
+    otel_composable composable;
+    assert_int_equal(
+        otel_composable_annotating(otel_composable_always_on(), attributes, 2, &composable),
+        OTEL_OK);
+    use(composable);
+    assert_description("ComposableAnnotating{ComposableAlwaysOn,attributes:method;status}");
+}
+
 TEST(annotations_are_copies_of_every_type)
 {
     char text[] = "text";
@@ -513,6 +526,21 @@ TEST(S10_patterns_include_and_exclude_values)
         question.query.attribute_count = 1;
         assert_int_equal(matches(&rule, &question), cases[i].matches);
     }
+}
+
+TEST(a_rule_looks_at_keys_that_end_where_their_lengths_say)
+{
+    static const char keys[] = "methodstatus";
+    const otel_attribute attributes[] = {otel_attribute_n(keys, 6, otel_value_string("GET")),
+                                         otel_attribute_n(keys + 6, 6, otel_value_int(204))};
+    static const char *const get[] = {"GET"};
+    const otel_sampling_rule rule = {
+        .attribute_key = "method", .attribute_values = get, .attribute_value_count = 1};
+    struct question question;
+    ask(&question, NO_PARENT, "", 1);
+    question.query.attributes = attributes;
+    question.query.attribute_count = 2;
+    assert_true(matches(&rule, &question));
 }
 
 /* spec: S10 trace/sdk.md#composablerulebased MUST development */
