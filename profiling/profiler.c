@@ -166,6 +166,8 @@ otel_status oteli_profiler_start_with(const otel_profiler_options *options,
 {
     otel_profiler_options known = {.size = sizeof known};
     *profiler = NULL;
+    if (options != NULL && options->size == 0)
+        return OTEL_ERROR_INVALID_ARGUMENT;
     if (options != NULL)
         memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
     const int cancel_state = without_cancellation();

@@ -6,6 +6,7 @@
 #include "api/record/mount.h"
 #include "api/thread/detached_pool.h"
 #include "api/thread/line_writer.h"
+#include "common/base/sized.h"
 #include "common/clock/clock.h"
 
 #include <string.h>
@@ -170,8 +171,12 @@ void otel_lines_mount(otel_lines *lines, const otel_span *parents, size_t count,
         return;
     union mount_with_link prepared;
     memset(&prepared, 0, sizeof prepared);
-    if (options != NULL && options->linked != NULL && otel_span_context_is_valid(options->linked)) {
-        const otel_link link = {.context = *options->linked};
+    otel_mount_options known = {0};
+    if (options != NULL)
+        known =
+            *(const otel_mount_options *)oteli_sized(options, options->size, &known, sizeof known);
+    if (known.linked != NULL && otel_span_context_is_valid(known.linked)) {
+        const otel_link link = {.context = *known.linked};
         prepared.mount.link_length = oteli_put_link(prepared.mount.link, &link);
     }
     struct oteli_sdk *sdk = oteli_sdk_borrow(thread);

@@ -9,6 +9,7 @@
 #include "api/http/methods.h"
 #include "api/http/url.h"
 #include "api/span/inspect.h"
+#include "common/base/sized.h"
 #include <otel/http.h>
 #include <otel/semconv.h>
 
@@ -204,8 +205,10 @@ static void start(start_span *begin, otel_span *span, otel_tracer *tracer, otel_
                   otel_slice method, otel_slice target, const otel_http_options *options)
 {
     static const otel_http_options none = {.size = sizeof none};
+    otel_http_options known;
     struct request request;
-    request.options = options = options != NULL ? options : &none;
+    request.options = options =
+        options != NULL ? oteli_sized(options, options->size, &known, sizeof known) : &none;
     request.count = 0;
     request.text.used = 0;
     const bool is_server = kind == OTEL_SPAN_KIND_SERVER;

@@ -11,6 +11,7 @@
 #include "api/span/start_custom.h"
 #include "api/span/start_steps.h"
 #include "api/thread/line_writer.h"
+#include "common/base/sized.h"
 #include "common/clock/clock.h"
 #include "common/clock/counter.h"
 
@@ -193,15 +194,14 @@ void otel_span_record(otel_tracer *tracer, const otel_finished_span *span)
 {
     if (span == NULL || otel_is_idle_())
         return;
-    otel_finished_span known = {0}; /* of a program that was built with another size of it */
-    const size_t size = span->size != 0 && span->size < sizeof known ? span->size : sizeof known;
-    memcpy(&known, span, size);
+    otel_finished_span known;
+    span = oteli_sized(span, span->size, &known, sizeof known);
     enum oteli_no_state why;
     struct oteli_thread *thread = oteli_span_begin(tracer, &why);
     if (thread != NULL) {
-        record(thread, tracer, &known);
+        record(thread, tracer, span);
         oteli_wake();
     } else if (why == OTELI_NO_SDK && !oteli_thread_is_silent()) {
-        record_too_late(&known);
+        record_too_late(span);
     }
 }

@@ -6,6 +6,7 @@
 #include "api/thread/sdk_slot.h"
 #include "api/thread/thread_state.h"
 #include "common/base/alloc.h"
+#include "common/base/sized.h"
 #include "common/log.h"
 #include "common/text/text.h"
 #include "common/wire.h"
@@ -121,11 +122,12 @@ otel_tracer *otel_tracer_get_p(const char *name, size_t name_length, const char 
                                size_t version_length, const otel_tracer_options *options)
 {
     static const otel_tracer_options none;
+    otel_tracer_options kept;
+    options = options != NULL ? oteli_sized(options, options->size, &kept, sizeof kept) : &none;
     if (name_length == 0)
         OTELI_LOG(OTEL_LOG_WARN, "a tracer was asked for without a name");
     otel_tracer *tracer =
-        make((otel_slice){name, name_length}, (otel_slice){version, version_length},
-             options != NULL ? options : &none);
+        make((otel_slice){name, name_length}, (otel_slice){version, version_length}, options);
     if (tracer == NULL)
         return &oteli_tracer_nameless;
     otel_tracer *known = intern(tracer);

@@ -21,9 +21,10 @@ const otel_component_provider *oteli_registry_find(otel_component_type type, con
 
 otel_status otel_component_register(const otel_component_provider *provider)
 {
-    if (provider == NULL || provider->size < sizeof *provider || provider->name == NULL ||
-        provider->create == NULL || provider->type < OTEL_COMPONENT_EXPORTER ||
-        provider->type > OTEL_COMPONENT_SAMPLER ||
+    if (provider == NULL ||
+        provider->size < offsetof(otel_component_provider, create) + sizeof provider->create ||
+        provider->name == NULL || provider->create == NULL ||
+        provider->type < OTEL_COMPONENT_EXPORTER || provider->type > OTEL_COMPONENT_SAMPLER ||
         oteli_registry_find(provider->type, provider->name) != NULL)
         return OTEL_ERROR_INVALID_ARGUMENT;
     if (count == MOST)

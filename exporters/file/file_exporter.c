@@ -222,7 +222,7 @@ static otel_status renew(const void *state, otel_exporter *renewed)
 otel_status otel_file_exporter_new(const otel_file_options *options, otel_exporter *exporter)
 {
     otel_file_options given = {.size = sizeof given};
-    if (exporter == NULL)
+    if (exporter == NULL || (options != NULL && options->size == 0))
         return OTEL_ERROR_INVALID_ARGUMENT;
     if (options != NULL)
         memcpy(&given, options, options->size < sizeof given ? options->size : sizeof given);

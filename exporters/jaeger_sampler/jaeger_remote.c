@@ -341,6 +341,8 @@ otel_status otel_sampler_jaeger_remote(const otel_jaeger_remote_options *options
                                        otel_sampler *sampler)
 {
     otel_jaeger_remote_options known = {.size = sizeof known};
+    if (options != NULL && options->size == 0)
+        return OTEL_ERROR_INVALID_ARGUMENT;
     if (options != NULL)
         memcpy(&known, options, options->size < sizeof known ? options->size : sizeof known);
     oteli_fork_add(count_fork);

@@ -55,6 +55,8 @@ static void forget_empty(const char **text)
 bool oteli_options_take(otel_otlp_options *given, const otel_otlp_options *options)
 {
     *given = (otel_otlp_options){.size = 0};
+    if (options != NULL && options->size == 0)
+        return false;
     if (options != NULL)
         memcpy(given, options, options->size < sizeof *given ? options->size : sizeof *given);
     given->size = sizeof *given;

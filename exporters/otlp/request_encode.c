@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exporters/otlp/request_encode.c - requests and answers for programs that do their own I/O: the
  * contracts are in otel/otlp_encode.h. One thread at a time; owns the request of its encoder. */
+#include "common/base/sized.h"
 #include "exporters/otlp/call/retry.h"
 #include "exporters/otlp/encode/compress.h"
 #include "exporters/otlp/encode/request.h"
@@ -82,18 +83,18 @@ static const otel_otlp_verdict verdicts[] = {
 void otel_otlp_read_answer(otel_otlp_protocol protocol, const otel_otlp_response *response,
                            otel_otlp_answer *answer)
 {
-    otel_otlp_response given = {0};
-    memcpy(&given, response, response->size < sizeof given ? response->size : sizeof given);
-    const char *body = given.body.data != NULL ? given.body.data : "";
+    otel_otlp_response known;
+    const otel_otlp_response *given = oteli_sized(response, response->size, &known, sizeof known);
+    const char *body = given->body.data != NULL ? given->body.data : "";
     const struct oteli_transport_response read = {
-        .status = given.http_status,
-        .body_was_sent = given.may_have_arrived,
-        .body = {(const uint8_t *)body, given.body.length, given.body_is_cut},
-        .retry_after = given.retry_after,
-        .content_type = given.content_type,
-        .grpc_status = given.grpc_status,
-        .grpc_message = given.grpc_message,
-        .grpc_details = given.grpc_status_details_bin,
+        .status = given->http_status,
+        .body_was_sent = given->may_have_arrived,
+        .body = {(const uint8_t *)body, given->body.length, given->body_is_cut},
+        .retry_after = given->retry_after,
+        .content_type = given->content_type,
+        .grpc_status = given->grpc_status,
+        .grpc_message = given->grpc_message,
+        .grpc_details = given->grpc_status_details_bin,
     };
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);

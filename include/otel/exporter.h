@@ -60,6 +60,9 @@ typedef enum otel_withheld_reason {
     OTEL_WITHHELD_REASON_COUNT
 } otel_withheld_reason;
 
+/* Arrays have room for reasons of later versions, which are zero in this one. */
+enum { OTEL_DROP_REASONS_MOST = 32, OTEL_WITHHELD_REASONS_MOST = 16 };
+
 /* The reason as it is counted, for example "not_kept". Static. */
 OTEL_API const char *otel_withheld_reason_string(otel_withheld_reason reason);
 
@@ -97,6 +100,7 @@ typedef struct otel_span_view {
     otel_slice links;      /* for otel_link_next */
     const otel_scope_view *scope;
     otel_slice otlp;
+    const void *reserved[4]; /* NULL */
 } otel_span_view;
 
 /* The field number under which attributes stand in the message they are part of. */
@@ -245,6 +249,8 @@ typedef struct otel_exporter {
      * readable. It is called until it returns -1 or otel_shutdown has no time left; only with an
      * exporter thread. Or NULL: otel_shutdown does not wait for what `attend` does. */
     int (*finish)(void *state);
+
+    const void *reserved[4]; /* NULL */
 } otel_exporter;
 
 #define OTEL_EXPORTER(...) ((otel_exporter){.size = sizeof(otel_exporter), __VA_ARGS__})

@@ -49,6 +49,8 @@ typedef struct otel_processor {
     /* The last call, at otel_shutdown, after the last on_end; later, if that is inside of another
      * call when the time is up. Or NULL. */
     void (*free)(void *state);
+
+    const void *reserved[4]; /* NULL */
 } otel_processor;
 
 #define OTEL_PROCESSOR(...) ((otel_processor){.size = sizeof(otel_processor), __VA_ARGS__})

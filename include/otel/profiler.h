@@ -49,6 +49,7 @@ typedef struct otel_profile_exporter {
     void (*free)(void *state);
     bool wants_names; /* of functions, which the profiler's thread looks up before each export; true
                          for OTLP, false for pprof files: change it before the start */
+    const void *reserved[2]; /* NULL */
 } otel_profile_exporter;
 
 /* In export_profile: so many more samples of this profile are lost, although others have arrived,

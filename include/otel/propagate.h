@@ -49,6 +49,7 @@ typedef struct otel_propagator {
     otel_context (*extract)(const void *state, const otel_context *context,
                             const otel_carrier_reader *reader);
     const char *const *fields; /* the headers that inject may set, ended by NULL */
+    const void *reserved[2];   /* NULL */
 } otel_propagator;
 
 #define OTEL_PROPAGATOR(...)                         \

@@ -40,6 +40,7 @@ typedef struct otel_sampling_query {
     size_t attribute_count;
     const otel_link *links;
     size_t link_count;
+    uint64_t reserved[2]; /* zero */
 } otel_sampling_query;
 
 enum { OTEL_SAMPLING_ROOM = 16 };
@@ -54,6 +55,7 @@ typedef struct otel_sampling_result {
     char tracestate[OTEL_TRACESTATE_SIZE];
     otel_attribute room[OTEL_SAMPLING_ROOM]; /* for attributes that are made for this span; what
                                                 stands in it before the call means nothing */
+    uint64_t reserved[2];                    /* zero */
 } otel_sampling_result;
 
 typedef struct otel_sampler {
@@ -64,6 +66,7 @@ typedef struct otel_sampler {
     /* GetDescription: write up to `size` bytes with a final NUL, return the whole length. */
     size_t (*describe)(const void *state, char *text, size_t size);
     void (*free)(void *state); /* the last call, at otel_shutdown; or NULL */
+    const void *reserved[2];   /* NULL */
 } otel_sampler;
 
 #define OTEL_SAMPLER(...) ((otel_sampler){.size = sizeof(otel_sampler), __VA_ARGS__})
@@ -110,6 +113,7 @@ typedef struct otel_sampling_intent {
     void (*edit_tracestate)(const void *state, const otel_sampling_query *query,
                             otel_sampling_decision decision, char tracestate[OTEL_TRACESTATE_SIZE]);
     const void *edit_state;
+    uint64_t reserved[2]; /* zero */
 } otel_sampling_intent;
 
 typedef struct otel_composable {
@@ -119,6 +123,7 @@ typedef struct otel_composable {
                    otel_sampling_intent *intent);
     size_t (*describe)(const void *state, char *text, size_t size);
     void (*free)(void *state);
+    const void *reserved[2]; /* NULL */
 } otel_composable;
 
 #define OTEL_COMPOSABLE(...) ((otel_composable){.size = sizeof(otel_composable), __VA_ARGS__})
@@ -163,6 +168,7 @@ typedef struct otel_sampling_rule {
     size_t included_count;
     const char *const *excluded;
     size_t excluded_count;
+    const void *reserved[4]; /* NULL */
 } otel_sampling_rule;
 OTEL_API OTEL_MUST_USE otel_status otel_composable_rule_based(const otel_sampling_rule *rules,
                                                               size_t count,

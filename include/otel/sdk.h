@@ -199,8 +199,8 @@ typedef struct otel_stats {
     uint64_t delivered;
     uint64_t rejected;
     uint64_t spooled;
-    uint64_t withheld[OTEL_WITHHELD_REASON_COUNT];
-    uint64_t dropped[OTEL_DROP_REASON_COUNT];
+    uint64_t withheld[OTEL_WITHHELD_REASONS_MOST];
+    uint64_t dropped[OTEL_DROP_REASONS_MOST];
     uint64_t batches;      /* handed to the exporter */
     uint64_t queued_bytes; /* memory of ended spans now, all pipelines together, beyond the 16 KiB
                               that each thread keeps for the newest of its own */

@@ -3,10 +3,12 @@
  * what options come to. Those that cannot be are in profiler_test.c, with what becomes of their
  * exporter. */
 #include "profiling/profiler_inside.h"
+#include "tests/support/guarded.h"
 #include "tests/support/unit.h"
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 static struct oteli_profiler_plan plan_of(otel_profiler_options options)
 {
@@ -75,4 +77,24 @@ TEST(a_ring_is_half_full_after_so_many_samples)
             (otel_profiler_options){.frequency_hz = table[i].hz, .ring_kib = table[i].ring_kib});
         assert_int_equal(oteli_profiler_half_full_ns(&plan.source) / OTELI_NS_PER_MS, table[i].ms);
     }
+}
+
+/* There is no exporter in them, so nothing starts; those that end before it have none either. */
+TEST(nothing_is_read_behind_the_size_of_options)
+{
+    enum { MORE = 64 };
+    struct {
+        otel_profiler_options options;
+        char more[MORE];
+    } longer = {.options.size = sizeof longer};
+    otel_profiler_options *shorter =
+        guarded_copy(&longer.options, offsetof(otel_profiler_options, exporter));
+    shorter->size = offsetof(otel_profiler_options, exporter);
+    otel_profiler *profiler;
+    memset(longer.more, 0xA5, sizeof longer.more);
+
+    assert_int_equal(otel_profiler_start(&longer.options, &profiler), OTEL_ERROR_NO_MEMORY);
+    assert_int_equal(otel_profiler_start(shorter, &profiler), OTEL_ERROR_NO_MEMORY);
+    longer.options.size = 0;
+    assert_int_equal(otel_profiler_start(&longer.options, &profiler), OTEL_ERROR_INVALID_ARGUMENT);
 }
