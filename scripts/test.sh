@@ -26,7 +26,7 @@ integration: whole programs against the project's own receivers
 
 format: clang-format
 tidy: clang-tidy, on what has changed since it was last run on this machine
-packages: all ways to build a program against what is installed; headers with other compilers
+packages: all ways to build a program against what is installed; headers with other compilers; the ABI
 sdks: the SDKs of Python and Go, prices under valgrind, one root in a million
 receivers: the OpenTelemetry Collector, Rotel and Go's pprof
 stress: many threads, and the unit tests, without sanitizers
@@ -107,7 +107,7 @@ step_format() { build_dev && run build-dev -R '^gate\.format$'; }
 step_tidy() { build_dev && run build-dev -R '^gate\.tidy$'; }
 step_packages() {
     build_dev && setup --interop &&
-        run build-dev -R '^package\.|^gate\.(headers|semconv)$|^integration\.trampolines$'
+        run build-dev -R '^package\.|^gate\.(abi.*|headers|semconv)$|^integration\.trampolines$'
 }
 step_sdks() { build_dev && setup --interop && run build-dev -L sdks && run_blackbox -L full; }
 step_receivers() {
