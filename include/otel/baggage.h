@@ -13,6 +13,7 @@
  * otel_context_with_baggage(context, otel_baggage_none()) is what to send where it is not wanted.
  *
  * Threads:  any thread, lock-free. Works without an SDK.
+ * Signals:  all of these may allocate or log: otel/context.h says what is safe in a handler.
  * Errors:   none; what does not fit the limits of W3C Baggage (64 entries, 8192 bytes as it is
  *           on the wire) is left out, and the baggage is as it was.
  * Strings:  UTF-8, copied before return; a value's NULL is an empty string, its bad bytes are
@@ -29,7 +30,7 @@ typedef struct otel_baggage {
     uint64_t opaque; /* zero: empty */
 } otel_baggage;
 
-/* The empty one. */
+/* The empty baggage. */
 OTEL_INLINE otel_baggage otel_baggage_none(void)
 {
     otel_baggage none;
@@ -37,41 +38,48 @@ OTEL_INLINE otel_baggage otel_baggage_none(void)
     return none;
 }
 
-/* The baggage of a context (NULL: the current one), and this context with another. */
+/* The baggage of a context (NULL: the current one). */
 OTEL_API otel_baggage otel_context_baggage(const otel_context *context);
+
+/* A context with another baggage. */
 OTEL_INLINE otel_context otel_context_with_baggage(otel_context context, otel_baggage baggage)
 {
     context.baggage = baggage.opaque;
     return context;
 }
 
-/* With an entry (in the place of the one of the same name), or without. Names are any UTF-8 but
+/* A baggage with an entry more, in the place of the one of the same name. Names are any UTF-8 but
  * the empty text; only those of letters, digits and !#$%&'*+-.^_`|~ can be sent in W3C headers.
- * `metadata` is what stands behind the value's `;`, or NULL; nothing is known of its meaning.
- * A baggage without an entry of this name stays what it is; one that loses an entry and for
- * which there is no free slot in the pool is empty. */
+ * `metadata` is what stands behind the value's `;`, or NULL; nothing is known of its meaning. */
 OTEL_API otel_baggage otel_baggage_set(otel_baggage baggage, const char *name, const char *value,
                                        const char *metadata);
+
+/* A baggage without the entry of a name. One that has none stays what it is; one for which there is
+ * no free slot in the pool is empty. */
 OTEL_API otel_baggage otel_baggage_remove(otel_baggage baggage, const char *name);
 
-/* The value of a name, copied as otel_span_context_tracestate does: cut to `size`, ended by a
- * NUL; returns its full length, or SIZE_MAX where there is no such name. The metadata of an entry
- * is copied in the same way; its length is 0 where the entry has none. */
+/* Copy the value of an entry, or its metadata, as otel_span_context_tracestate does: cut to `size`
+ * bytes, ended by a NUL. Returns the full length, or SIZE_MAX where there is no such name; 0 where
+ * the entry has no metadata. */
 OTEL_API size_t otel_baggage_get(otel_baggage baggage, const char *name, char *value, size_t size);
 OTEL_API size_t otel_baggage_get_metadata(otel_baggage baggage, const char *name, char *metadata,
                                           size_t size);
 
-/* All entries, in any order. For each, `visit` is called with texts that are valid during the
+/* Visit all entries, in any order. For each, `visit` is called with texts that are valid during the
  * call (metadata NULL: none); it returns false to stop. A value from a header may have a NUL in
  * it, at which this text ends; otel_baggage_get has all of it. */
 typedef bool otel_baggage_visitor(void *state, const char *name, const char *value,
                                   const char *metadata);
 OTEL_API void otel_baggage_each(otel_baggage baggage, otel_baggage_visitor *visit, void *state);
+
+/* How many entries there are. */
 OTEL_API size_t otel_baggage_count(otel_baggage baggage);
 
-/* It stays until it has been let go of as often. Returns it, or the empty one when it is gone
- * already. */
+/* Keep a baggage until otel_baggage_let_go has been called as often. Returns it, or the empty one
+ * when it is gone already. */
 OTEL_API otel_baggage otel_baggage_keep(otel_baggage baggage);
+
+/* Let go of a baggage that otel_baggage_keep has kept, once. */
 OTEL_API void otel_baggage_let_go(otel_baggage baggage);
 
 OTEL_END_DECLS

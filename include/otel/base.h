@@ -9,7 +9,11 @@
  * Times are nanoseconds since the Unix epoch (`_ns`) or milliseconds of duration
  * (`_ms`). Pointers that a function takes are borrowed for the call unless its
  * comment says that they are adopted. Nothing that a function returns needs free().
- */
+ *
+ * Threads:  any thread, but for otel_log_set_handler.
+ * Signals:  a handler may call otel_status_string and otel_version.
+ * Errors:   nothing here fails.
+ * Source:   OpenTelemetry specification, error-handling.md, for the log. */
 #ifndef OTEL_BASE_H
 #define OTEL_BASE_H
 
@@ -90,9 +94,9 @@ typedef enum otel_log_level {
  * may hold locks of the SDK, and such a call can wait for ever. */
 typedef void otel_log_handler(void *state, otel_log_level level, const char *message);
 
-/* Exchange the handler. NULL puts the default back: warnings and errors to stderr, each kind at
- * most once in ten seconds, by a process and its forked children together (whose lines have their
- * pid), and where spans go if that is a default. Start/stop only. */
+/* Set the handler of messages. NULL puts the default back: warnings and errors to stderr, each kind
+ * at most once in ten seconds, by a process and its forked children together (whose lines have
+ * their pid), and where spans go if that is a default. Start/stop only. */
 OTEL_API void otel_log_set_handler(otel_log_handler *handler, void *state);
 
 OTEL_END_DECLS

@@ -7,9 +7,13 @@
  * belongs to it; it calls otel_start_from_file itself, and when that is linked into it, otel_start
  * finds it there.
  *
- * docs/DECLARATIVE.md has what a file may say. Start/stop only.
- * Source: OpenTelemetry specification, configuration/{data-model,sdk}.md; schema of
- *         opentelemetry-configuration, file_format "1.1". */
+ * docs/DECLARATIVE.md has what a file may say.
+ *
+ * Threads:  start/stop only; otel_properties_* in the call of `create` that was given them.
+ * Signals:  never in a handler: they read files and allocate.
+ * Errors:   otel_status, and in the log a line for each fault of a file.
+ * Source:   OpenTelemetry specification, configuration/{data-model,sdk}.md; schema of
+ *           opentelemetry-configuration, file_format "1.1". */
 #ifndef OTEL_CONFIG_H
 #define OTEL_CONFIG_H
 
@@ -26,7 +30,7 @@ OTEL_BEGIN_DECLS
 OTEL_API OTEL_MUST_USE otel_status otel_start_from_file(const char *path,
                                                         const otel_sdk_options *options);
 
-/* The same without starting anything: is it a file that could be used? */
+/* Whether otel_start_from_file could use a file: read it, say what is wrong, and start nothing. */
 OTEL_API OTEL_MUST_USE otel_status otel_check_file(const char *path);
 
 /* --- Components of your own, by name ---
@@ -40,7 +44,7 @@ OTEL_API OTEL_MUST_USE otel_status otel_check_file(const char *path);
 /* What stands under the name: a mapping. Valid during the call that it was given to. */
 typedef struct otel_properties otel_properties;
 
-/* A property that is there, is not null and has the type: true, and *value is set; texts are
+/* Read a property: true, and *value is set, if it is there, is not null and has the type; texts are
  * valid during the call. Otherwise false, and *value is what it was. */
 OTEL_API bool otel_properties_text(const otel_properties *properties, const char *name,
                                    const char **value);
@@ -51,15 +55,17 @@ OTEL_API bool otel_properties_int(const otel_properties *properties, const char 
 OTEL_API bool otel_properties_double(const otel_properties *properties, const char *name,
                                      double *value);
 
-/* A mapping inside of it, or NULL; and the names of all properties, one after the other: NULL
- * behind the last. `*is_null` (or NULL) says whether it is there without a value. */
+/* A property that is a mapping, or NULL. */
 OTEL_API const otel_properties *otel_properties_map(const otel_properties *properties,
                                                     const char *name);
+
+/* The name of property number `index`; NULL behind the last. `*is_null` (or NULL) says whether it
+ * is there without a value. */
 OTEL_API const char *otel_properties_name(const otel_properties *properties, size_t index,
                                           bool *is_null);
 
-/* A list of texts, numbers or mappings: element `index`, for the functions above, as a mapping
- * with the one property "value". NULL: no list, or not that many elements. */
+/* Element `index` of a property that is a list of texts, numbers or mappings: as a mapping with the
+ * one property "value", for the functions above. NULL: no list, or not that many elements. */
 OTEL_API const otel_properties *otel_properties_element(const otel_properties *properties,
                                                         const char *name, size_t index);
 

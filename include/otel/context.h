@@ -36,6 +36,7 @@ typedef struct otel_span_ref {
     uint64_t place;
 } otel_span_ref;
 
+/* The part of a handle that names an open span. Not for programs. */
 OTEL_INLINE otel_span_ref otel_span_ref_of(const otel_span *span)
 {
     otel_span_ref ref;
@@ -97,10 +98,10 @@ OTEL_API otel_span_context otel_span_context_make(const uint8_t trace_id[16],
                                                   const uint8_t span_id[8], uint8_t flags,
                                                   bool is_remote, const char *tracestate);
 
-/* Both ids are other than zero. */
+/* Whether both ids are other than zero. */
 OTEL_API bool otel_span_context_is_valid(const otel_span_context *context);
 
-/* Write the ids as lower-case hexadecimal text with a final NUL. */
+/* Write the trace id, or the span id, as lower-case hexadecimal text with a final NUL. */
 OTEL_API void otel_trace_id_hex(const otel_span_context *context, char hex[33]);
 OTEL_API void otel_span_id_hex(const otel_span_context *context, char hex[17]);
 
@@ -146,9 +147,9 @@ OTEL_INLINE otel_context_token otel_context_attach(otel_context context)
     return token;
 }
 
-/* Attached no longer. Spans that were entered in this context stay open, but are not current
- * any more. Returns false, and warns in the log, when tokens come back in another order than
- * they were given out: contexts attached later, and their spans, stay as they are, and nothing
+/* Detach a context that is attached. Spans that were entered in this context stay open, but are not
+ * current any more. Returns false, and warns in the log, when tokens come back in another order
+ * than they were given out: contexts attached later, and their spans, stay as they are, and nothing
  * that has ended becomes current again. False as well for what is not attached on this thread. */
 OTEL_INLINE bool otel_context_detach(otel_context_token token)
 {
@@ -177,6 +178,8 @@ OTEL_API void otel_span_unwind(otel_span_mark mark);
 typedef struct otel_context_key {
     uint64_t opaque;
 } otel_context_key;
+
+/* Make a new key; `name` is for people who read the program. */
 OTEL_API otel_context_key otel_context_create_key(const char *name);
 
 /* A value's place in a context: memory of the caller's, which must live as long as any

@@ -15,7 +15,11 @@
  *         return OTEL_EXPORT_DONE;
  *     }
  *
- * Source: OpenTelemetry specification, trace/sdk.md "Span Exporter". */
+ * Threads:  a batch and its call: one thread at a time, which may be one of the exporter's own.
+ * Signals:  none of these in a handler, but for the functions that name a reason.
+ * Errors:   an exporter reports what it loses by otel_export_drop and otel_export_reject; the
+ *           functions that read a batch do not fail.
+ * Source:   OpenTelemetry specification, trace/sdk.md "Span Exporter". */
 #ifndef OTEL_EXPORTER_H
 #define OTEL_EXPORTER_H
 
@@ -152,7 +156,11 @@ OTEL_API bool otel_array_next(otel_slice *rest, otel_value_view *element);
 
 /* Spans to export, all of one resource. At most OTEL_BSP_MAX_EXPORT_BATCH_SIZE of them. */
 typedef struct otel_batch otel_batch;
+
+/* How many spans a batch has. */
 OTEL_API size_t otel_batch_size(const otel_batch *batch);
+
+/* Fill in `*span` with the view of span number `index`, which is below otel_batch_size. */
 OTEL_API void otel_batch_span(const otel_batch *batch, size_t index, otel_span_view *span);
 
 /* The cheap part of otel_batch_span, for exporters that copy OTLP bytes. */

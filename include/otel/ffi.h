@@ -20,8 +20,8 @@
  *           (libotel-api.so.0.1). A struct that begins with `size` can become longer. So another
  *           language may have the layouts written down: a span is 32 bytes, a context 48, a span
  *           context 32, a value 24, an attribute 40, a link 48, all of them aligned to 8.
- * Threads, errors, texts: as of the call without `_p`. A pointer to a struct is not NULL, but for
- *           a context where that call says what NULL is. */
+ * Threads, signals, errors, texts, source: as of the call without `_p`. A pointer to a struct is
+ *           not NULL, but for a context where that call says what NULL is. */
 #ifndef OTEL_FFI_H
 #define OTEL_FFI_H
 

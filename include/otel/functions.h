@@ -9,7 +9,10 @@
  * docs/FUNCTIONS.md has the rest.
  *
  * Threads:  any thread.
- * Cost:     that of an entered span for each call of a function, while an SDK runs. */
+ * Signals:  a handler may call otel_functions_enable; the others read files and take locks.
+ * Cost:     that of an entered span for each call of a function, while an SDK runs.
+ * Errors:   nothing here fails.
+ * Source:   __cyg_profile_func_enter and _exit, as GCC documents -finstrument-functions. */
 #ifndef OTEL_FUNCTIONS_H
 #define OTEL_FUNCTIONS_H
 
@@ -25,7 +28,7 @@
 
 OTEL_BEGIN_DECLS
 
-/* Whether functions that begin from now on have spans, on all threads. True at first. */
+/* Choose whether functions that begin from now on have spans, on all threads. True at first. */
 OTEL_API void otel_functions_enable(bool enabled);
 
 /* Read the symbols of modules that were loaded since the start, so that the exclude list

@@ -121,7 +121,7 @@ OTEL_INLINE otel_span otel_http_client_start(otel_tracer *tracer, const char *me
     return span;
 }
 
-/* The route of a server's span is known now: http.route, and the name. A route of more than 500
+/* Set the route of a server's span: http.route, and the name. A route of more than 500
  * bytes is no part of the name. */
 OTEL_INLINE void otel_http_set_route(otel_span span, const char *route)
 {

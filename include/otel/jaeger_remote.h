@@ -12,6 +12,8 @@
  *           waits for the server, so that no span ever does; a forked child starts one of its own
  *           with the first span that it asks about. Threads that ask at the same moment take turns
  *           (a spin lock, held for one decision).
+ * Signals:  never in a handler: it allocates, and starts a thread.
+ * Errors:   otel_status; while the server does not answer the sampler goes on as said above.
  * Source:   OpenTelemetry specification, trace/sdk.md "JaegerRemoteSampler"; Jaeger, "Remote
  *           Sampling API". In library `otel-otlp`. */
 #ifndef OTEL_JAEGER_REMOTE_H
@@ -34,9 +36,9 @@ typedef struct otel_jaeger_remote_options {
 #define OTEL_JAEGER_REMOTE_OPTIONS(...) \
     (&(otel_jaeger_remote_options){.size = sizeof(otel_jaeger_remote_options), __VA_ARGS__})
 
-/* Make the sampler; options may be NULL, and are copied. Reads no environment but where it names
- * the proxies. OTEL_ERROR_INVALID_ARGUMENT: the endpoint is no http or https URL, or a time is
- * negative; OTEL_ERROR_SYSTEM: no thread. */
+/* Make the sampler, which the SDK adopts with otel_sdk_options.sampler; options may be NULL, and
+ * are copied. Reads no environment but where it names the proxies. OTEL_ERROR_INVALID_ARGUMENT: the
+ * endpoint is no http or https URL, or a time is negative; OTEL_ERROR_SYSTEM: no thread. */
 OTEL_API OTEL_MUST_USE otel_status
 otel_sampler_jaeger_remote(const otel_jaeger_remote_options *options, otel_sampler *sampler);
 

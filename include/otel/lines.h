@@ -10,6 +10,7 @@
  *
  * Threads:  begin and end belong to one thread. An otel_lines is used by one thread at a
  *           time, which may be another one than its maker.
+ * Signals:  all of these may allocate: otel/context.h says what is safe in a handler.
  * Memory:   the spans are kept once, however often they are mounted, until the last mount
  *           is exported and otel_lines_free was called. Together with held-back spans they
  *           take at most OTEL_C_HELD_MAX_BYTES; what does not fit is dropped and counted
@@ -26,8 +27,8 @@ OTEL_BEGIN_DECLS
 
 typedef struct otel_lines otel_lines;
 
-/* From here to otel_lines_end, spans that this thread enters are collected instead of being
- * exported. The outermost have no parent yet. What the thread does in another context that
+/* Begin to collect: from here to otel_lines_end, spans that this thread enters are not exported.
+ * The outermost have no parent yet. What the thread does in another context that
  * it attaches is not part of it; detached spans (otel_span_start) are not either, and find
  * no parent here. May be nested: the inner stretch is a value of its own. */
 OTEL_API void otel_lines_begin(void);
@@ -58,8 +59,8 @@ OTEL_API void otel_lines_mount(otel_lines *lines, const otel_span *parents, size
 OTEL_API size_t otel_lines_size(const otel_lines *lines);
 OTEL_API bool otel_lines_next(const otel_lines *lines, size_t *cursor, otel_span_view *span);
 
-/* The caller's part is over. A collected set that was never mounted is counted as
- * OTEL_WITHHELD_UNMOUNTED. */
+/* Free a collected set: the caller's part is over. A collected set that was never mounted is
+ * counted as OTEL_WITHHELD_UNMOUNTED. */
 OTEL_API void otel_lines_free(otel_lines *lines);
 
 /* What is known of a held-back trace when its local root ends; for

@@ -12,6 +12,8 @@
  * exact. docs/METRICS.md lists them.
  *
  * Threads:  any thread.
+ * Signals:  never in a handler: it takes a lock.
+ * Errors:   none.
  * Cost:     a look at the counters of each thread, for each number; nothing is recorded for this
  *           that is not counted anyway, and no span comes of it.
  * Source:   semantic conventions, otel/sdk-metrics.md (in development). */
@@ -47,8 +49,9 @@ typedef struct otel_metric {
     otel_metric_attribute attributes[OTEL_METRIC_ATTRIBUTES_MOST];
 } otel_metric;
 
-/* The next number; `*cursor` is 0 at first, and is moved on. Causes of failure (error.type) have a
- * number once they have occurred. False: that was the last one, or no SDK was ever started here. */
+/* Read the next number; `*cursor` is 0 at first, and is moved on. Causes of failure (error.type)
+ * have a number once they have occurred. False: that was the last one, or no SDK was ever started
+ * here. */
 OTEL_API bool otel_metric_next(size_t *cursor, otel_metric *metric);
 
 OTEL_END_DECLS

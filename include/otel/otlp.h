@@ -8,8 +8,12 @@
  * that is too large for the receiver is halved; every other answer is final.
  *
  * Everything here can be had by environment as well: docs/CONFIGURATION.md.
- * Source: opentelemetry-proto docs/specification.md (OTLP 1.11), OpenTelemetry
- * specification protocol/exporter.md. */
+ *
+ * Threads:  any thread makes one; then as otel/exporter.h says.
+ * Signals:  never in a handler: it reads files and allocates.
+ * Errors:   otel_status; what cannot be delivered is counted in otel_stats (otel/sdk.h).
+ * Source:   opentelemetry-proto docs/specification.md (OTLP 1.11); OpenTelemetry specification,
+ *           protocol/exporter.md. */
 #ifndef OTEL_OTLP_H
 #define OTEL_OTLP_H
 
@@ -43,9 +47,9 @@ typedef enum otel_tls_version {
 /* Headers of the request that is about to be sent. */
 typedef struct otel_otlp_request_headers otel_otlp_request_headers;
 
-/* From inside the callback only: both texts are copied. One of the same name that the options
- * have is replaced. OTEL_ERROR_INVALID_ARGUMENT: it cannot stand in a request, or is the
- * exporter's own. OTEL_ERROR_NO_MEMORY. */
+/* Add a header to the request, from inside otel_otlp_options.add_headers only. Both texts are
+ * copied. One of the same name that the options have is replaced. OTEL_ERROR_INVALID_ARGUMENT: it
+ * cannot stand in a request, or is the exporter's own. OTEL_ERROR_NO_MEMORY. */
 OTEL_API otel_status otel_otlp_add_header(otel_otlp_request_headers *headers, const char *name,
                                           const char *value);
 

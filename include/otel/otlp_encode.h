@@ -18,6 +18,8 @@
  * program.
  *
  * Threads:  one thread at a time for an encoder; otel_otlp_read_answer from any thread.
+ * Signals:  never in a handler: they allocate.
+ * Errors:   otel_status; otel_otlp_read_answer does not fail.
  * Cost:     memory is kept from request to request, so that in the steady state there is no
  *           allocation.
  * Source:   opentelemetry-proto docs/specification.md (OTLP 1.11). */
@@ -30,18 +32,21 @@ OTEL_BEGIN_DECLS
 
 typedef struct otel_otlp_encoder otel_otlp_encoder;
 
-/* Of the options `protocol`, `compression` and `max_request_bytes` count, and they may be NULL.
- * OTEL_ERROR_INVALID_ARGUMENT: a number or an enumeration of the options is out of range, of those
- * too that do not count.
- * OTEL_ERROR_UNSUPPORTED: this build has no zstd. OTEL_ERROR_NO_MEMORY. */
+/* Make an encoder. Of the options `protocol`, `compression` and `max_request_bytes` count, and they
+ * may be NULL. OTEL_ERROR_INVALID_ARGUMENT: a number or an enumeration of the options is out of
+ * range, of those too that do not count. OTEL_ERROR_UNSUPPORTED: this build has no zstd.
+ * OTEL_ERROR_NO_MEMORY. */
 OTEL_API OTEL_MUST_USE otel_status otel_otlp_encoder_new(const otel_otlp_options *options,
                                                          otel_otlp_encoder **encoder);
+
+/* Free an encoder, with the headers and the request that it gave. */
 OTEL_API void otel_otlp_encoder_free(otel_otlp_encoder *encoder);
+
+#define OTEL_OTLP_GRPC_PATH "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 
 /* The headers that a request needs so that it is understood: Content-Type and its like. They stay
  * until the encoder is freed. Missing from them is what belongs to the connection: the path
  * (/v1/traces; for gRPC OTEL_OTLP_GRPC_PATH), host, length, user agent, authorization. */
-#define OTEL_OTLP_GRPC_PATH "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 OTEL_API const otel_otlp_header *otel_otlp_encoder_headers(const otel_otlp_encoder *encoder,
                                                            size_t *count);
 
@@ -89,7 +94,7 @@ typedef struct otel_otlp_answer {
     char text[320];          /* what the receiver says, or what was wrong; one printable line */
 } otel_otlp_answer;
 
-/* What an answer to a request of this protocol means. */
+/* Say in `*answer` what a response to a request of this protocol means. */
 OTEL_API void otel_otlp_read_answer(otel_otlp_protocol protocol, const otel_otlp_response *response,
                                     otel_otlp_answer *answer);
 

@@ -14,6 +14,9 @@
  *
  * Threads:  on_start, on_ending, on_end: the thread that starts or ends the span, several at
  *           once; they must be quick, and must not wait. flush and free: one thread at a time.
+ * Signals:  a span that a signal handler starts or ends calls a processor in that handler. Of the
+ *           functions here none is for a handler.
+ * Errors:   otel_status; what a processor's flush answers is part of the answer of otel_flush.
  * Fork:     a child goes on with the same processors, in the state that they had.
  * Source:   OpenTelemetry specification, trace/sdk.md "Span processor". */
 #ifndef OTEL_PROCESSOR_H
@@ -59,8 +62,8 @@ typedef struct otel_processor {
  * attributes are OTEL_FIELD_RESOURCE_ATTRIBUTE. Of the view itself, not of a copy. */
 OTEL_API otel_slice otel_span_view_resource(const otel_span_view *span);
 
-/* The simple processor: exports each span when it ends, on the thread that ends it, one at a
- * time, with 30 s for each. The exporter is adopted, also on failure. Only spans that are sampled
+/* Make the simple processor: it exports each span when it ends, on the thread that ends it, one at
+ * a time, with 30 s for each. The exporter is adopted, also on failure. Only spans that are sampled
  * are exported; what is lost is said in the log, and not in otel_stats. */
 OTEL_API OTEL_MUST_USE otel_status otel_simple_processor_new(otel_exporter exporter,
                                                              otel_processor *processor);

@@ -22,6 +22,7 @@
  * the function.
  *
  * Threads:  any thread. A label is a value: apply it on several threads at once if you like.
+ * Signals:  a handler may call otel_profile_apply with a label that was made elsewhere.
  * Errors:   none; where there is no label to be had it is an empty one, and that is counted.
  * Source:   Rockset, "Profiling Individual Queries in a Concurrent System", 2024. */
 #ifndef OTEL_PROFILE_H
@@ -52,17 +53,19 @@ enum { OTEL_PROFILE_LABEL_BYTES = 96 };
 OTEL_API otel_profile_label otel_profile_label_make(const otel_span *span,
                                                     const otel_profile_kv *kv, size_t count);
 
+/* A label of keys and values alone. */
 OTEL_INLINE otel_profile_label otel_profile_label_acquire(const otel_profile_kv *kv, size_t count)
 {
     return otel_profile_label_make(OTEL_NULL_, kv, count);
 }
 
+/* A label of a span alone. */
 OTEL_INLINE otel_profile_label otel_profile_label_for_span(const otel_span *span)
 {
     return otel_profile_label_make(span, OTEL_NULL_, 0);
 }
 
-/* Give it back, when every otel_profile_apply with it has returned; it is empty then. A second
+/* Give a label back, when every otel_profile_apply with it has returned; it is empty then. A second
  * release, of the same label or of a copy, is harmless. */
 OTEL_API void otel_profile_label_release(otel_profile_label *label);
 
@@ -73,7 +76,8 @@ OTEL_API void otel_profile_label_release(otel_profile_label *label);
 OTEL_API void *otel_profile_apply_checked(const otel_profile_label *label,
                                           void *(*function)(void *), void *argument);
 
-/* function(argument), under the label. Labels nest: of equal keys the inner one counts. */
+/* Call function(argument) under a label, and return what it returns. Labels nest: of equal keys the
+ * inner one counts. */
 OTEL_INLINE void *otel_profile_apply(const otel_profile_label *label, void *(*function)(void *),
                                      void *argument)
 {
@@ -85,10 +89,11 @@ OTEL_INLINE void *otel_profile_apply(const otel_profile_label *label, void *(*fu
 #endif
 }
 
-/* function(argument) with this span current, and under its label: a context attached and a label
- * applied, both taken back afterwards. Samples find the span whatever the function's stack frames
- * are like. An exception that leaves the function takes both back; longjmp leaves the label taken,
- * so jump within the function, and otel_span_unwind takes back the context alone. */
+/* Call function(argument) with a span current and under its label, and return what it returns: a
+ * context attached and a label applied, both taken back afterwards. Samples find the span whatever
+ * the function's stack frames are like. An exception that leaves the function takes both back;
+ * longjmp leaves the label taken, so jump within the function, and otel_span_unwind takes back the
+ * context alone. */
 OTEL_API void *otel_span_run(otel_span span, void *(*function)(void *), void *argument);
 
 OTEL_END_DECLS

@@ -21,6 +21,8 @@
  * debug information.
  *
  * Threads:  start and stop start/stop only; flush and stats any thread.
+ * Signals:  never in a handler: they take locks and wait.
+ * Errors:   otel_status; otel_profiler_stats counts the samples that are lost.
  * Fork:     a child has no profiler; it may start its own.
  * Source:   perf_event_open(2), timer_create(2); Rockset 2024 (otel/profile.h). */
 #ifndef OTEL_PROFILER_H
@@ -52,11 +54,11 @@ typedef struct otel_profile_exporter {
     const void *reserved[2]; /* NULL */
 } otel_profile_exporter;
 
-/* In export_profile: so many more samples of this profile are lost, although others have arrived,
- * and the answer will be OTEL_OK. After any other answer all of them count as dropped. */
+/* Say in export_profile that so many more samples of this profile are lost, although others have
+ * arrived, and the answer will be OTEL_OK. After any other answer all of them count as dropped. */
 OTEL_API void otel_profile_drop(const otel_profile *profile, uint64_t samples);
 
-/* Call it in export_profile while that waits: takes in what has been sampled meanwhile. Without it
+/* Take in what has been sampled meanwhile: for export_profile to call while it waits. Without it
  * rings are full after some 200 ms, and what comes then is lost (kernel_lost). Gives in how many ms
  * it wants to be called again. The profile stays as it is. */
 OTEL_API int otel_profile_meanwhile(const otel_profile *profile);
@@ -80,10 +82,11 @@ typedef struct otel_profiler_options {
 
 typedef struct otel_profiler otel_profiler;
 
-/* One at a time in a process: OTEL_ERROR_ALREADY_STARTED. OTEL_ERROR_UNSUPPORTED: not on this
- * machine; _SYSTEM: neither source is allowed, or there is no thread (the log says which);
- * _NO_MEMORY also for an exporter without state. Threads that are there already and those that come
- * later are sampled, but for those that block the signal, where that is the source. */
+/* Start a profiler: one at a time in a process (OTEL_ERROR_ALREADY_STARTED).
+ * OTEL_ERROR_UNSUPPORTED: not on this machine; _SYSTEM: neither source is allowed, or there is no
+ * thread (the log says which); _NO_MEMORY also for an exporter without state. Threads that are
+ * there already and those that come later are sampled, but for those that block the signal, where
+ * that is the source. */
 OTEL_API OTEL_MUST_USE otel_status otel_profiler_start(const otel_profiler_options *options,
                                                        otel_profiler **profiler);
 
@@ -92,10 +95,10 @@ OTEL_API OTEL_MUST_USE otel_status otel_profiler_start(const otel_profiler_optio
  * profiler, or a forked child with its parent's. */
 OTEL_API OTEL_MUST_USE otel_status otel_profiler_flush(otel_profiler *profiler, int64_t timeout_ms);
 
-/* No more samples; flush; free. Returns within `timeout_ms` and 50 ms. An export that is under way
- * has half of that time, the last one what is left of it; then they are woken. OTEL_ERROR_TIMEOUT:
- * the exporter does not come back; it is freed when it does. NULL: nothing happens; a forked child
- * with its parent's: nothing either, and OTEL_ERROR_NOT_STARTED. */
+/* Take no more samples, flush, and free the profiler. Returns within `timeout_ms` and 50 ms. An
+ * export that is under way has half of that time, the last one what is left of it; then they are
+ * woken. OTEL_ERROR_TIMEOUT: the exporter does not come back; it is freed when it does. NULL:
+ * nothing happens; a forked child with its parent's: nothing either, and OTEL_ERROR_NOT_STARTED. */
 OTEL_API otel_status otel_profiler_stop(otel_profiler *profiler, int64_t timeout_ms);
 
 /* A profiler in words: what OTEL_C_PROFILER and its like say, as docs/CONFIGURATION.md has them.
@@ -111,12 +114,13 @@ typedef struct otel_profiler_words {
     int signal_number;             /* OTEL_C_PROFILER_SIGNAL */
 } otel_profiler_words;
 
-/* Start it: otel_start does, and otel_shutdown stops this one first, in half of its time. A
- * static program in which nothing else refers to this library calls it itself. Start/stop only.
- * Errors as above, and OTEL_ERROR_INVALID_ARGUMENT for a source that there is not, as "off". */
+/* Start a profiler by words: otel_start does, and otel_shutdown stops this one first, in half of
+ * its time. A static program in which nothing else refers to this library calls it itself.
+ * Start/stop only. Errors as above, and OTEL_ERROR_INVALID_ARGUMENT for a source that there is not,
+ * as "off". */
 OTEL_API OTEL_MUST_USE otel_status otel_profiler_start_by_words(const otel_profiler_words *words);
 
-/* The one that was started so; NULL: none. Until otel_shutdown. Any thread. */
+/* The profiler that was started by words; NULL: none. Until otel_shutdown. Any thread. */
 OTEL_API otel_profiler *otel_profiler_of_environment(void);
 
 /* Counted since the start; each sample is counted once in each of the two sums:
@@ -147,6 +151,10 @@ typedef struct otel_profiler_stats {
                               seen; the rest is of threads that were too short, or block the
                               signal. By perf events: 0 */
 } otel_profiler_stats;
+
+/* Read the statistics of a profiler that has not been stopped. OTEL_ERROR_INVALID_ARGUMENT: a
+ * pointer is NULL, or `stats` has no size; OTEL_ERROR_NOT_STARTED: a forked child with its
+ * parent's profiler. Any thread. */
 OTEL_API otel_status otel_profiler_get_stats(const otel_profiler *profiler,
                                              otel_profiler_stats *stats);
 
@@ -157,20 +165,22 @@ typedef enum otel_pprof_style {
     OTEL_PPROF_PYROSCOPE /* profile_id (the local root's span id), span_name */
 } otel_pprof_style;
 
-/* Each profile as a file, gzipped, in a directory that exists: SERVICE-PID-NUMBER.pb.gz, complete
- * from the moment it has that name. For `go tool pprof` and all that reads its format. */
+/* Make an exporter: each profile as a file, gzipped, in a directory that exists:
+ * SERVICE-PID-NUMBER.pb.gz, complete from the moment it has that name. For `go tool pprof` and all
+ * that reads its format. */
 OTEL_API otel_profile_exporter otel_pprof_file_exporter(const char *directory,
                                                         otel_pprof_style style);
 
-/* The bytes of such a file, for programs with I/O of their own. *bytes is theirs, to free(). */
+/* Encode a profile as pprof: the bytes of a file, for programs with I/O of their own. *bytes is
+ * theirs, to free(). OTEL_ERROR_NO_MEMORY. */
 OTEL_API OTEL_MUST_USE otel_status otel_profile_encode_pprof(const otel_profile *profile,
                                                              otel_pprof_style style, void **bytes,
                                                              size_t *length);
 
-/* To an OTLP receiver that takes profiles: by HTTP to /v1development/profiles, or gRPC. The signal
- * is in development: it needs a receiver of OTLP 1.10 or newer, for instance OpenTelemetry
- * Collector 0.148 or newer with --feature-gates=service.profilesSupport. NULL: all from
- * OTEL_EXPORTER_OTLP_*. */
+/* Make an exporter to an OTLP receiver that takes profiles: by HTTP to /v1development/profiles, or
+ * gRPC. The signal is in development: it needs a receiver of OTLP 1.10 or newer, for instance
+ * OpenTelemetry Collector 0.148 or newer with --feature-gates=service.profilesSupport. NULL: all
+ * from OTEL_EXPORTER_OTLP_*. */
 OTEL_API otel_profile_exporter otel_otlp_profile_exporter(const otel_otlp_options *options);
 
 OTEL_END_DECLS

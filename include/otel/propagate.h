@@ -2,6 +2,7 @@
 /* otel/propagate.h - carry a context into and out of headers of any kind.
  *
  * Threads:  any thread; exchanging the global propagator is start/stop only.
+ * Signals:  all of these may allocate: otel/context.h says what is safe in a handler.
  * Errors:   none. A header that is malformed leaves the context as it was.
  * Source:   OpenTelemetry specification, context/api-propagators.md and
  *           context/env-carriers.md; W3C Trace Context Level 2; W3C Baggage; B3; Jaeger. */
@@ -57,10 +58,10 @@ typedef struct otel_propagator {
         .size = sizeof(otel_propagator), __VA_ARGS__ \
     }
 
-/* Static ones. B3 reads its single header and, without one, the several; a trace id of 64
- * bits gets zeros in front. B3 ids without a sampling state leave the decision to us: a sampler
- * that looks at parents then decides as for a root. The debug flag of B3 and Jaeger stays with the
- * trace, and goes out in these two formats. */
+/* The propagator of each format; static. B3 reads its single header and, without one, the several;
+ * a trace id of 64 bits gets zeros in front. B3 ids without a sampling state leave the decision to
+ * us: a sampler that looks at parents then decides as for a root. The debug flag of B3 and Jaeger
+ * stays with the trace, and goes out in these two formats. */
 OTEL_API const otel_propagator *otel_propagator_trace_context(void);
 OTEL_API const otel_propagator *otel_propagator_baggage(void);
 OTEL_API const otel_propagator *otel_propagator_b3(void);       /* writes the single header */
@@ -68,13 +69,13 @@ OTEL_API const otel_propagator *otel_propagator_b3_multi(void); /* writes severa
 OTEL_API const otel_propagator *otel_propagator_jaeger(void);
 OTEL_API const otel_propagator *otel_propagator_none(void); /* does nothing */
 
-/* The one of a name as in OTEL_PROPAGATORS ("tracecontext", "baggage", "b3", "b3multi",
+/* The propagator of a name as in OTEL_PROPAGATORS ("tracecontext", "baggage", "b3", "b3multi",
  * "jaeger", "none"), or NULL. */
 OTEL_API const otel_propagator *otel_propagator_named(const char *name);
 
-/* Several, one after the other, each once: at most OTEL_PROPAGATORS_MOST, the others are left
- * out. `composite` is the caller's memory, which has to stay while it is in use; it must not
- * be moved. Returns it as a propagator. */
+/* Make one propagator of several, one after the other, each once: at most OTEL_PROPAGATORS_MOST,
+ * the others are left out. `composite` is the caller's memory, which has to stay while it is in
+ * use; it must not be moved. Returns it as a propagator. */
 enum { OTEL_PROPAGATORS_MOST = 8, OTEL_PROPAGATOR_FIELDS_MOST = 31 };
 typedef struct otel_composite_propagator {
     otel_propagator propagator;
@@ -91,8 +92,8 @@ OTEL_API const otel_propagator *otel_propagator_compose(otel_composite_propagato
  * calls below NULL, as of a name that is unknown, is the propagator that does nothing. */
 OTEL_API const char *const *otel_propagator_fields(const otel_propagator *propagator);
 
-/* The global propagator. Until otel_start or otel_propagator_set chooses another, it is the
- * one that does nothing. `propagator` is kept, and has to stay; NULL: none. */
+/* Get the global propagator, or choose another. Until otel_start or otel_propagator_set chooses
+ * another, it is the one that does nothing. `propagator` is kept, and has to stay; NULL: none. */
 OTEL_API const otel_propagator *otel_propagator_get(void);
 OTEL_API void otel_propagator_set(const otel_propagator *propagator);
 
@@ -109,7 +110,7 @@ OTEL_API otel_context otel_propagator_extract_from(const otel_propagator *propag
                                                    const otel_context *context,
                                                    const otel_carrier_reader *reader);
 
-/* The same with the global propagator. */
+/* otel_propagator_inject, and _extract, and _extract_from, by the global propagator. */
 OTEL_INLINE void otel_inject(const otel_context *context, otel_set_header *set, void *carrier)
 {
     otel_propagator_inject(otel_propagator_get(), context, set, carrier);
@@ -127,12 +128,13 @@ OTEL_INLINE otel_context otel_extract_from(const otel_context *context,
 
 /* --- environment variables as a carrier: TRACEPARENT, TRACESTATE, BAGGAGE, B3 … --- */
 
-/* The context that this process was started with, by the global propagator. The environment is
- * read now: where the program starts, before anything could change it. Every user that may inspect
- * a process can read its environment: nothing secret belongs into baggage that goes this way. */
+/* Return a context (NULL: the current one) with what this process was started with, by the global
+ * propagator. The environment is read now: where the program starts, before anything could change
+ * it. Every user that may inspect a process can read its environment: nothing secret belongs into
+ * baggage that goes this way. */
 OTEL_API otel_context otel_extract_environment(const otel_context *context);
 
-/* The environment for a child process: a copy of `environment` (NULL: this process's) ended by
+/* Make the environment for a child process: a copy of `environment` (NULL: this process's) ended by
  * NULL, with the variables of the context (NULL: the current one) set, and those that the global
  * propagator could set but did not, removed. The process's own environment is not changed. One
  * block: free it with free(). NULL: no memory. Not between fork and exec of a process with

@@ -14,12 +14,14 @@
  * has decided. Of processors only on_end sees it, for it never started.
  *
  * Threads:  any thread.
+ * Signals:  in a handler it may allocate: otel/context.h says what is safe there.
  * Cost:     no lock; no system call but to wake the exporter thread; memory only while a span is
  *           larger than any before it.
  * Errors:   nothing here fails. Without an SDK nothing happens; after otel_shutdown the span is
  *           dropped as OTEL_DROP_ALREADY_SHUTDOWN, inside another call of this thread (in a
  *           signal handler) as OTEL_DROP_REENTRANT.
- * Strings:  as in otel/trace.h. */
+ * Strings:  as in otel/trace.h.
+ * Source:   otel-c's own; the fields are those of Span in OTLP's trace.proto. */
 #ifndef OTEL_RECORD_H
 #define OTEL_RECORD_H
 

@@ -9,6 +9,8 @@
  *
  * Threads:  sample: any thread, concurrently, in the middle of starting a span: spans that it
  *           starts itself are refused (OTEL_DROP_REENTRANT). Everything else start/stop only.
+ * Signals:  a span that a signal handler starts calls `sample` in that handler; constructors never
+ *           in a handler: they allocate.
  * Errors:   constructors answer otel_status, and adopt the samplers they are given, also when
  *           they fail.
  * Source:   OpenTelemetry specification, trace/sdk.md "Sampling", trace/tracestate-handling.md
@@ -71,15 +73,17 @@ typedef struct otel_sampler {
 
 #define OTEL_SAMPLER(...) ((otel_sampler){.size = sizeof(otel_sampler), __VA_ARGS__})
 
-/* AlwaysOnSampler, AlwaysOffSampler. */
+/* AlwaysOnSampler, AlwaysOffSampler: every span, or none. */
 OTEL_API otel_sampler otel_sampler_always_on(void);
 OTEL_API otel_sampler otel_sampler_always_off(void);
 
-/* TraceIdRatioBased{0.000100}, as OTEL_TRACES_SAMPLER=traceidratio. `ratio` from 0 to 1. */
+/* TraceIdRatioBased: this share of the traces, as OTEL_TRACES_SAMPLER=traceidratio. `ratio` from
+ * 0 to 1. */
 OTEL_API OTEL_MUST_USE otel_status otel_sampler_trace_id_ratio(double ratio, otel_sampler *sampler);
 
-/* ParentBased. Samplers that are zeroed have the specification's defaults, but for the root, which
- * has none: without it, or with NULL, it is OTEL_ERROR_INVALID_ARGUMENT. */
+/* ParentBased: as the parent was sampled; `root` decides for roots. Samplers that are zeroed have
+ * the specification's defaults, but for the root, which has none: without it, or with NULL, it is
+ * OTEL_ERROR_INVALID_ARGUMENT. */
 typedef struct otel_parent_based_options {
     size_t size;       /* sizeof(otel_parent_based_options) */
     otel_sampler root; /* must be given */
@@ -128,24 +132,31 @@ typedef struct otel_composable {
 
 #define OTEL_COMPOSABLE(...) ((otel_composable){.size = sizeof(otel_composable), __VA_ARGS__})
 
+/* ComposableAlwaysOn, ComposableAlwaysOff: every span, or none. */
 OTEL_API otel_composable otel_composable_always_on(void);
 OTEL_API otel_composable otel_composable_always_off(void);
+
+/* ComposableProbability: samples this share of the traces, `ratio` from 0 to 1. */
 OTEL_API OTEL_MUST_USE otel_status otel_composable_probability(double ratio,
                                                                otel_composable *composable);
+
+/* ComposableParentThreshold: the threshold of the parent; for spans without one `root` decides. */
 OTEL_API OTEL_MUST_USE otel_status otel_composable_parent_threshold(otel_composable root,
                                                                     otel_composable *composable);
-/* Adds attributes to what `inner` samples; they are copied. With those that `inner` adds they
- * are at most OTEL_SAMPLING_ROOM. OTEL_ERROR_INVALID_ARGUMENT: a value of values, or a map. */
+
+/* ComposableAnnotating: adds attributes to what `inner` samples; they are copied. With those that
+ * `inner` adds they are at most OTEL_SAMPLING_ROOM. OTEL_ERROR_INVALID_ARGUMENT: a value of values,
+ * or a map. */
 OTEL_API OTEL_MUST_USE otel_status otel_composable_annotating(otel_composable inner,
                                                               const otel_attribute *attributes,
                                                               size_t count,
                                                               otel_composable *composable);
 
-/* The first rule that matches decides; none: the span is not sampled. A rule matches when all
- * its conditions do; what is NULL or zero is no condition. Values that are not text are compared
- * by their text ("404", "true", "0.5"), and of an array one element has to match. In patterns
- * `?` stands for one character and `*` for any number of them. Strings are copied, samplers
- * adopted. */
+/* ComposableRuleBased: the first rule that matches decides; none: the span is not sampled. A rule
+ * matches when all its conditions do; what is NULL or zero is no condition. Values that are not
+ * text are compared by their text ("404", "true", "0.5"), and of an array one element has to match.
+ * In patterns `?` stands for one character and `*` for any number of them. Strings are copied,
+ * samplers adopted. */
 enum { OTEL_RULE_KIND_ANY = 0 };
 enum { OTEL_RULE_PARENT_NONE = 1, OTEL_RULE_PARENT_LOCAL = 2, OTEL_RULE_PARENT_REMOTE = 4 };
 typedef struct otel_sampling_rule {

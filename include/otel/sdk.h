@@ -4,6 +4,7 @@
  * Threads:  otel_start and otel_shutdown from one thread at a time; everything else any
  *           thread. The SDK runs one thread of its own, "otel-export", with all signals
  *           blocked, unless otel_sdk_options.threadless or .simple says otherwise.
+ * Signals:  never in a handler: these take locks, allocate and wait.
  * Errors:   otel_status. A bad environment value is never an error: it is one warning,
  *           and the default is used.
  * Source:   OpenTelemetry specification, trace/sdk.md and
@@ -84,9 +85,9 @@ typedef struct otel_sdk_options {
     /* The exporter thread. `threadless`: there is none, and the program calls otel_poll. */
     bool threadless;
     int64_t thread_stack_bytes;          /* of its stack; 0: 256 KiB */
-    void (*thread_started)(void *state); /* called on it before anything else: to name it, to */
-    void *thread_started_state;          /* pin it to cores (pthread_self()), to lower its
-                                             priority; handed over as it is */
+    void (*thread_started)(void *state); /* called on it before anything else: to name it, to
+                                            pin it (pthread_self()), to lower its priority */
+    void *thread_started_state;          /* handed over as it is */
     int64_t attribute_value_depth_limit; /* OTEL_C_ATTRIBUTE_VALUE_DEPTH_LIMIT */
 
     /* What the program does itself, on the threads that start and end spans. */
@@ -141,7 +142,7 @@ typedef struct otel_sdk_options {
  * `otel`, because it knows every exporter. */
 OTEL_API OTEL_MUST_USE otel_status otel_start(const otel_sdk_options *options);
 
-/* The same with only the exporters of the options, without reading the environment or
+/* As otel_start, but with only the exporters of the options, without reading the environment or
  * knowing any exporter itself. In library `otel-sdk`. */
 OTEL_API OTEL_MUST_USE otel_status otel_start_with(const otel_sdk_options *options);
 
@@ -213,7 +214,7 @@ typedef struct otel_stats {
  * sampled, propagated and shown to processors as with an exporter, and then discarded. */
 OTEL_API otel_status otel_stats_read(size_t pipeline, otel_stats *stats);
 
-/* One line for people, for example
+/* Write one line for people, for example
  *     delivered 9,812, withheld 12 (cancelled 12), dropped 188 (queue_full 188)
  * Returns its length without the NUL; cut to `size`. */
 OTEL_API size_t otel_stats_describe(const otel_stats *stats, char *text, size_t size);

@@ -2,7 +2,12 @@
 /* otel/spool.h - what became of the spans that OTLP exporters have put to disk, because their
  * receiver was away (otel_otlp_options.spool_directory, OTEL_C_SPOOL_DIR).
  *
- * Threads:  any thread. In library `otel-otlp`. docs/SPOOL.md says how to read the numbers. */
+ * In library `otel-otlp`. docs/SPOOL.md says how to read the numbers.
+ *
+ * Threads:  any thread.
+ * Signals:  never in a handler: it takes a lock.
+ * Errors:   otel_status.
+ * Source:   otel-c's own. */
 #ifndef OTEL_SPOOL_H
 #define OTEL_SPOOL_H
 
@@ -34,7 +39,7 @@ typedef struct otel_spool_stats {
     uint64_t failures;      /* to put spans to disk; they count as dropped in otel_stats */
 } otel_spool_stats;
 
-/* OTEL_ERROR_INVALID_ARGUMENT: `stats` is NULL, or has no size. */
+/* Read what became of the spans. OTEL_ERROR_INVALID_ARGUMENT: `stats` is NULL, or has no size. */
 OTEL_API otel_status otel_spool_stats_read(otel_spool_stats *stats);
 
 OTEL_END_DECLS

@@ -11,7 +11,9 @@
  * span. OTEL_C_THREAD_CONTEXT=off leaves out the latter, without which others do not look at the
  * former; a question on the way of each span whether to write it would cost as much as it does.
  *
- * Threads:  see each function.
+ * Threads:  any thread; the pointer is each thread's own.
+ * Signals:  a handler may read otel_thread_ctx_v1, and nothing else of this.
+ * Errors:   otel_status.
  * Source:   OpenTelemetry OTEP 4947 "Thread context", OTEP 4719 "Process context". */
 #ifndef OTEL_THREAD_CONTEXT_H
 #define OTEL_THREAD_CONTEXT_H
@@ -41,10 +43,11 @@ typedef struct otel_thread_context_record {
 OTEL_API extern OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *otel_thread_ctx_v1;
 #endif
 
-/* In library otel-sdk. Whether a reader outside would find what is published: the symbol is in the
- * dynamic symbol table of the object that defines it; and, while an SDK runs, the process's context
- * is mapped and as it should be. Any thread; reads /proc/self. OTEL_OK, or OTEL_ERROR_UNSUPPORTED
- * or _SYSTEM with one sentence in `why` (NULL: not wanted), cut to `size`. */
+/* Check whether a reader outside would find what is published. In library otel-sdk. That is: the
+ * symbol is in the dynamic symbol table of the object that defines it; and, while an SDK runs, the
+ * process's context is mapped and as it should be. Any thread; reads /proc/self. OTEL_OK, or
+ * OTEL_ERROR_UNSUPPORTED or _SYSTEM with one sentence in `why` (NULL: not wanted), cut to `size`.
+ * */
 OTEL_API otel_status otel_thread_context_selftest(char *why, size_t size);
 
 OTEL_END_DECLS

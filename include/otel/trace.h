@@ -34,7 +34,7 @@ typedef struct otel_tracer_options {
 #define OTEL_TRACER_OPTIONS(...) \
     (&(otel_tracer_options){.size = sizeof(otel_tracer_options), __VA_ARGS__})
 
-/* Never NULL; the same name and version (or NULL) give the same tracer. Slow: not once a span. */
+/* Get a tracer, never NULL: the same one for the same name and version. Slow: not once a span. */
 OTEL_API otel_tracer *otel_tracer_get(const char *name, const char *version);
 OTEL_API otel_tracer *otel_tracer_get_with(const char *name, const char *version,
                                            const otel_tracer_options *options);
@@ -256,7 +256,7 @@ OTEL_INLINE void otel_span_add_event(otel_span span, const char *name,
 /* Add a link to another span; those known at the start belong into the options. */
 OTEL_API void otel_span_add_link(otel_span span, const otel_link *link);
 
-/* How it went. Ok beats Error beats Unset, and is final; an Error has a description, or NULL. */
+/* Set how it went. Ok beats Error beats Unset, and is final; an Error may have a description. */
 OTEL_API void otel_span_set_status(otel_span span, otel_span_status status,
                                    const char *description);
 OTEL_INLINE void otel_span_fail(otel_span span, const char *description)

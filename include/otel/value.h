@@ -3,9 +3,13 @@
  *
  * A value borrows what it points to. Functions that take values copy what they keep. Arrays
  * and maps cost more than single values, with every element and level.
- * Strings are UTF-8; a string value that is not is exported as bytes, and a key that
- * is not has its bad bytes replaced by U+FFFD. Source: OpenTelemetry specification,
- * common/README.md "AnyValue", and OTLP's common.proto. */
+ *
+ * Threads:  any thread: these functions only fill in structs.
+ * Signals:  a handler may call all of them.
+ * Errors:   nothing here fails.
+ * Strings:  UTF-8; a string value that is not is exported as bytes, and a key that is not has its
+ *           bad bytes replaced by U+FFFD.
+ * Source:   OpenTelemetry specification, common/README.md "AnyValue"; OTLP's common.proto. */
 #ifndef OTEL_VALUE_H
 #define OTEL_VALUE_H
 
@@ -20,6 +24,7 @@ typedef struct otel_slice {
     size_t length;
 } otel_slice;
 
+/* A slice of `length` bytes. */
 OTEL_INLINE otel_slice otel_slice_n(const char *text, size_t length)
 {
     otel_slice slice;
@@ -80,6 +85,7 @@ typedef struct otel_attribute {
     size_t key_length; /* the key needs no NUL; 0: up to its NUL */
 } otel_attribute;
 
+/* The empty value, which is not the empty string. */
 OTEL_INLINE otel_value otel_value_empty(void)
 {
     otel_value value;
@@ -87,6 +93,7 @@ OTEL_INLINE otel_value otel_value_empty(void)
     return value;
 }
 
+/* A string of `length` bytes. */
 OTEL_INLINE otel_value otel_value_string_n(const char *string, size_t length)
 {
     otel_value value = otel_value_empty();
@@ -96,11 +103,13 @@ OTEL_INLINE otel_value otel_value_string_n(const char *string, size_t length)
     return value;
 }
 
+/* A string with a final NUL; NULL is the empty string. */
 OTEL_INLINE otel_value otel_value_string(const char *string)
 {
     return otel_value_string_n(string, string ? strlen(string) : 0);
 }
 
+/* A truth value. */
 OTEL_INLINE otel_value otel_value_bool(bool boolean)
 {
     otel_value value = otel_value_empty();
@@ -109,6 +118,7 @@ OTEL_INLINE otel_value otel_value_bool(bool boolean)
     return value;
 }
 
+/* An integer. */
 OTEL_INLINE otel_value otel_value_int(int64_t integer)
 {
     otel_value value = otel_value_empty();
@@ -117,6 +127,7 @@ OTEL_INLINE otel_value otel_value_int(int64_t integer)
     return value;
 }
 
+/* A floating-point number. */
 OTEL_INLINE otel_value otel_value_double(double real)
 {
     otel_value value = otel_value_empty();
@@ -125,6 +136,7 @@ OTEL_INLINE otel_value otel_value_double(double real)
     return value;
 }
 
+/* A value of `length` bytes, which need not be text. */
 OTEL_INLINE otel_value otel_value_bytes(const void *bytes, size_t length)
 {
     otel_value value = otel_value_empty();
@@ -134,7 +146,8 @@ OTEL_INLINE otel_value otel_value_bytes(const void *bytes, size_t length)
     return value;
 }
 
-/* Of texts without a NUL make an array of values: otel_value_array and otel_value_string_n. */
+/* An array of `count` strings with a final NUL each; NULL is an empty value among them. Of texts
+ * without a NUL make an array of values: otel_value_array and otel_value_string_n. */
 OTEL_INLINE otel_value otel_value_string_array(const char *const *strings, size_t count)
 {
     otel_value value = otel_value_empty();
@@ -144,6 +157,7 @@ OTEL_INLINE otel_value otel_value_string_array(const char *const *strings, size_
     return value;
 }
 
+/* An array of `count` truth values. */
 OTEL_INLINE otel_value otel_value_bool_array(const bool *booleans, size_t count)
 {
     otel_value value = otel_value_empty();
@@ -153,6 +167,7 @@ OTEL_INLINE otel_value otel_value_bool_array(const bool *booleans, size_t count)
     return value;
 }
 
+/* An array of `count` integers. */
 OTEL_INLINE otel_value otel_value_int_array(const int64_t *integers, size_t count)
 {
     otel_value value = otel_value_empty();
@@ -162,6 +177,7 @@ OTEL_INLINE otel_value otel_value_int_array(const int64_t *integers, size_t coun
     return value;
 }
 
+/* An array of `count` floating-point numbers. */
 OTEL_INLINE otel_value otel_value_double_array(const double *reals, size_t count)
 {
     otel_value value = otel_value_empty();
@@ -171,8 +187,10 @@ OTEL_INLINE otel_value otel_value_double_array(const double *reals, size_t count
     return value;
 }
 
-/* otel_value pair[] = {otel_value_int(3), otel_value_string("three")};
- * otel_span_set_value(span, "pair", otel_value_array(pair, 2)); */
+/* An array of `count` values of any types:
+ *
+ *     otel_value pair[] = {otel_value_int(3), otel_value_string("three")};
+ *     otel_span_set_value(span, "pair", otel_value_array(pair, 2)); */
 OTEL_INLINE otel_value otel_value_array(const otel_value *values, size_t count)
 {
     otel_value value = otel_value_empty();
@@ -182,7 +200,7 @@ OTEL_INLINE otel_value otel_value_array(const otel_value *values, size_t count)
     return value;
 }
 
-/* The keys of a map, unlike those of attributes, may be empty. */
+/* A map of `count` keys with values. Its keys, unlike those of attributes, may be empty. */
 OTEL_INLINE otel_value otel_value_map(const otel_attribute *entries, size_t count)
 {
     otel_value value = otel_value_empty();
@@ -192,7 +210,9 @@ OTEL_INLINE otel_value otel_value_map(const otel_attribute *entries, size_t coun
     return value;
 }
 
-/* otel_attribute attributes[] = { otel_attribute_of("retries", otel_value_int(3)) }; */
+/* A key with a value:
+ *
+ *     otel_attribute attributes[] = {otel_attribute_of("retries", otel_value_int(3))}; */
 OTEL_INLINE otel_attribute otel_attribute_of(const char *key, otel_value value)
 {
     otel_attribute attribute;
