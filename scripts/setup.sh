@@ -16,8 +16,7 @@
 #                 decoder), and --bench-deps
 #   --full-deps   all of the above, and what the other steps of scripts/test.sh use: clang 14
 #                 (OTEL_LLVM_VERSION) with its tools and runtime (sanitizers, fuzzing, lint,
-#                 format), tcc, valgrind, Spin, gdb, libabigail, Go
-#                 (pprof)
+#                 format), tcc, valgrind, Spin, gdb, libabigail, Doxygen, man, Go (pprof)
 #   --aarch64     what builds and runs the tests of aarch64.*: a compiler for that processor, QEMU's
 #                 emulator of programs, and the libraries those tests are linked with
 #   --collector   the OpenTelemetry Collector, made with its own builder from
@@ -56,7 +55,7 @@ readonly test_packages=(
 readonly full_packages=(
     "clang-$llvm" "clang-tidy-$llvm" "clang-format-$llvm" "libclang-rt-$llvm-dev" "lld-$llvm"
     "python3-clang-$llvm"
-    valgrind tcc spin gdb luajit rustc abigail-tools
+    valgrind tcc spin gdb luajit rustc abigail-tools doxygen man-db
 )
 
 # The compiler comes with its C library; the rest is of the other architecture, for which nothing

@@ -25,6 +25,7 @@ examples: every example
 integration: whole programs against the project's own receivers
 
 format: clang-format
+reference: HTML and man pages of every public function, by Doxygen
 tidy: clang-tidy, on what has changed since it was last run on this machine
 packages: all ways to build a program against what is installed; headers with other compilers; the ABI
 sdks: the SDKs of Python and Go, prices under valgrind, one root in a million
@@ -104,6 +105,7 @@ step_integration() { build_light && run build-dev -L integration -LE 'full|timin
 
 build_dev() { setup --full-deps --aarch64 && build dev; }
 step_format() { build_dev && run build-dev -R '^gate\.format$'; }
+step_reference() { build_dev && run build-dev -R '^gate\.reference$'; }
 step_tidy() { build_dev && run build-dev -R '^gate\.tidy$'; }
 step_packages() {
     build_dev && setup --interop &&
