@@ -20,6 +20,15 @@ otel_context otel_current_context(void)
     return (otel_context){otel_current_span(), oteli_self->values, oteli_self->baggage};
 }
 
+/* The epoch of the current span is that of its whole trace here. */
+uint64_t otel_now_ns(void)
+{
+    const struct oteli_active_span *active = oteli_self->top;
+    if (oteli_load_acquire_64(&oteli_generation) == 0)
+        return oteli_wall_ns();
+    return oteli_clock_now_ns(active->self.opaque[2] != 0 ? active->epoch : 0);
+}
+
 otel_baggage otel_context_baggage(const otel_context *context)
 {
     return (otel_baggage){context != NULL ? context->baggage : oteli_self->baggage};

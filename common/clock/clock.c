@@ -336,20 +336,23 @@ static uint64_t use_epoch(uint32_t number)
     return offset_in(epoch);
 }
 
-/* The piece on which this thread has converted last, for the next time: the worker converts the
- * times of many spans right after each other, and they are on one line. What is covered stays, so a
- * piece that was right once always is. */
-static OTELI_TLS struct {
+/* Ticks of an epoch as nanoseconds, and what the next conversion can begin with. */
+struct conversion {
     struct oteli_curve_piece piece;
     uint64_t offset;
-    uint32_t epoch; /* 0: none yet */
-} last;
+    uint64_t ns;
+    uint32_t epoch;
+};
 
-static uint64_t find_ns(uint64_t stored, uint32_t epoch)
+/* What this thread has converted last, for the next time: the worker converts the times of many
+ * spans right after each other, and they are on one line. What is covered stays, so a piece that
+ * was right once always is. Epoch 0: none yet. */
+static OTELI_TLS struct conversion last;
+
+/* A clock was started. */
+static struct conversion convert(uint64_t stored, uint32_t epoch)
 {
     uint32_t newest = oteli_load_acquire_32(&oteli_clock.epoch);
-    if (newest == 0) /* no clock was ever started */
-        return stored;
     uint32_t number;
     uint64_t offset;
     do { /* again where the epoch was forgotten meanwhile */
@@ -361,10 +364,29 @@ static uint64_t find_ns(uint64_t stored, uint32_t epoch)
     if (OTELI_UNLIKELY(ticks > oteli_curve_covered(&curve)))
         ticks = cover(stored);
     const struct oteli_curve_piece piece = oteli_curve_piece_at(&curve, ticks);
-    last.piece = piece;
-    last.offset = offset;
-    last.epoch = number;
-    return oteli_knot_at(&piece.from, ticks) + offset;
+    return (struct conversion){piece, offset, oteli_knot_at(&piece.from, ticks) + offset, number};
+}
+
+static uint64_t find_ns(uint64_t stored, uint32_t epoch)
+{
+    if (oteli_clock_epoch() == 0) /* no clock was ever started */
+        return stored;
+    last = convert(stored, epoch);
+    return last.ns;
+}
+
+/* The wall clock may have been set since the last renewal, and would not be followed by a
+ * conversion alone. `last` is left alone: this may interrupt the conversion that writes it. */
+uint64_t oteli_clock_now_ns(uint32_t epoch)
+{
+    const uint64_t stored = oteli_ticks();
+    const uint64_t ticks = stored + oteli_load_relaxed_64(&base);
+    const uint32_t newest = oteli_clock_epoch();
+    const uint64_t offset = oteli_load_relaxed_64(&epochs[(epoch != 0 ? epoch : newest) % EPOCHS]);
+    const bool is_used = (offset & 1) != 0;
+    if (OTELI_UNLIKELY(!is_used || ticks > oteli_curve_covered(&curve)) && renew_and_lock())
+        oteli_spin_unlock(&renewer.lock);
+    return convert(stored, epoch != 0 ? epoch : oteli_clock_epoch()).ns;
 }
 
 uint64_t oteli_clock_to_ns(uint64_t stored, uint32_t epoch)

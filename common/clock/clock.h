@@ -110,6 +110,13 @@ OTELI_INTERNAL_API void oteli_clock_rest(void);
  * one. */
 uint64_t oteli_clock_to_ns(uint64_t stored, uint32_t epoch);
 
+/* What ticks of now become with this epoch; 0: with the newest. Follows the clocks first where no
+ * renewal has covered now, or nothing has been converted in the epoch. In a signal handler, too. */
+uint64_t oteli_clock_now_ns(uint32_t epoch);
+
+/* CLOCK_REALTIME in nanoseconds. */
+uint64_t oteli_wall_ns(void);
+
 /* The times of a span, as exporters, views and processors get them. What the program gave stays as
  * it is, also an end before the start. Of two measured times the end is not before the start: the
  * counter of another core may be behind, within the error of measuring. */

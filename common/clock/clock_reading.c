@@ -36,6 +36,11 @@ uint64_t oteli_monotonic_ns(void)
     return clock_ns(CLOCK_MONOTONIC);
 }
 
+uint64_t oteli_wall_ns(void)
+{
+    return clock_ns(CLOCK_REALTIME);
+}
+
 uint64_t oteli_ticks_slow(void)
 {
     /* Pairs with the releases of measure_offsets and of oteli_clock_leave_counter: the table and

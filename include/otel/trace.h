@@ -158,8 +158,8 @@ OTEL_INLINE otel_span otel_span_start(otel_tracer *tracer, const char *name,
     return otel_span_start_n(tracer, name, otel_length_(name), options);
 }
 
-/* End a span, now or at a Unix time from 1 to 2^63-1, kept also if before the start. The first call
- * counts. What this thread entered below it and has not ended stays open, but is not current. */
+/* End a span, now or at a Unix time (otel_now_ns; below 2^63), kept also if before the start. The
+ * first call counts. What this thread entered below it and is open stays so, but is not current. */
 OTEL_INLINE void otel_span_end(otel_span span)
 {
     if (span.opaque[3] & OTEL_SPAN_IS_OPEN_)
