@@ -10,6 +10,11 @@ void otel_span_end_p(const otel_span *span, uint64_t end_ns)
     otel_span_end_at(*span, end_ns);
 }
 
+void otel_span_end_unless_shorter_p(const otel_span *span, uint64_t min_ns)
+{
+    otel_span_end_unless_shorter(*span, min_ns);
+}
+
 void otel_span_cancel_p(const otel_span *span)
 {
     otel_span_cancel(*span);

@@ -71,6 +71,7 @@ enum {
     OTELI_IS_PROCESSED = 16,    /* processors have seen its start */
     OTELI_IS_ENDING = 32,       /* and are being told of its end */
     OTELI_ATTACHED_SIMPLY = 64, /* a context that changed nothing but the span, and still would */
+    OTELI_IS_PARENT = 64,       /* a detached span that was attached, or a parent */
     OTELI_IS_ATTACHED = 128,    /* a context, and no cover of one */
     OTELI_IS_ATTACHED_SIMPLY = OTELI_IS_ATTACHED | OTELI_ATTACHED_SIMPLY
 };
@@ -164,9 +165,10 @@ struct oteli_active_span {
         };
         uint64_t values_and_token[2];
     };
-    uint64_t reserved;
+    uint64_t made_at; /* entered, and noted: where its thread's random numbers were when its id was
+                         made … (end.c) */
     union {
-        uint64_t mark;       /* of an address: what had been started when it was (end.c) */
+        uint64_t quiet_to;   /* … and to where they have gone since, with nothing of it left */
         uint64_t generation; /* detached: of the SDK that it started under */
         struct oteli_active_span
             *outgrown; /* the lowest: the memory that the stack was in before */

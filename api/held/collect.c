@@ -139,6 +139,7 @@ static void mount_under(struct oteli_thread *thread, struct oteli_sdk *sdk,
                         union mount_with_link *prepared, otel_lines *lines, const otel_span *parent)
 {
     account(thread, lines);
+    (void)oteli_epoch_under(thread, parent); /* it has children now */
     if (!sdk->synchronous && !sdk->reserve(sdk, lines->count)) {
         oteli_thread_lose(thread, OTEL_DROP_QUEUE_FULL, lines->count);
         return;

@@ -280,13 +280,6 @@ void otel_span_cancel(otel_span span)
     otel_span_end(span);
 }
 
-/* How many spans that are left this thread has started. */
-static uint64_t started_and_left(const struct oteli_thread *thread)
-{
-    return oteli_count_of_origins(thread->counts.recorded) -
-           thread->counts.withheld[OTEL_WITHHELD_TOO_SHORT];
-}
-
 otel_span otel_span_enter_address(otel_tracer *tracer, const void *address)
 {
     if (otel_is_idle_())
@@ -301,21 +294,77 @@ otel_span otel_span_enter_address(otel_tracer *tracer, const void *address)
         active->name_length = sizeof address;
         active->traits.bits |= OTELI_NAME_IS_ADDRESS;
         active->traits.is_unusual = true;
-        active->mark = started_and_left(thread);
     }
     oteli_thread_leave_call(thread);
     return span;
 }
 
+/* Each span that a thread starts takes a number of the thread's sequence. So as long as that stands
+ * where the id of an entered span was made, no other was started in it; and a span that is withheld
+ * notes in the one around it that what was started up to now is gone. */
+
+/* Whether nothing is left of what was started from an entered span on up to this state of the
+ * sequence. */
+static bool is_quiet(const struct oteli_thread *thread, struct oteli_active_span *active,
+                     uint64_t state)
+{
+    const uint64_t id = active->self.opaque[2];
+    if (thread->program.makes_ids || oteli_random_id_at(active->made_at) == id)
+        return active->quiet_to == state;
+    active->made_at = active->quiet_to = state;
+    return oteli_random_id_at(state) == id;
+}
+
+/* An entered span that is quiet will be withheld. */
+static void note_in_outer(const struct oteli_thread *thread, const struct oteli_active_span *active)
+{
+    const uint64_t numbers = active->parent_id == 0 ? 2 : 1; /* a trace id, and the span's */
+    const uint64_t before = active->made_at - numbers * thread->random.step;
+    struct oteli_active_span *outer = thread->stack + (active - thread->stack) - 1;
+    while (outer != thread->stack && (outer->self.opaque[3] & OTELI_REF_OF_STACK) != 0)
+        outer--;
+    if (outer != thread->stack && oteli_active_records(outer) && is_quiet(thread, outer, before))
+        outer->quiet_to = thread->random.state;
+}
+
+static bool has_no_children(const struct oteli_thread *thread, struct oteli_active_span *active)
+{
+    if (oteli_ref_where(active->usual_ref) == OTELI_SPAN_IN_POOL)
+        return (active->traits.bits & OTELI_IS_PARENT) == 0;
+    return is_quiet(thread, active, thread->random.state);
+}
+
+static bool is_shorter(const struct oteli_active_span *active, uint64_t min_ns)
+{
+    if (OTELI_UNLIKELY((active->traits.bits & OTELI_START_IS_GIVEN) != 0))
+        return oteli_clock_now_ns(active->epoch) - active->start < min_ns;
+    return oteli_ticks() - active->start < oteli_clock_ticks_of_ns(min_ns);
+}
+
+/* With what it holds back, if anything: no span that is known of is left below it. */
+static void withhold(const struct oteli_thread *thread, struct oteli_active_span *active)
+{
+    if (oteli_ref_where(active->usual_ref) == OTELI_SPAN_ON_STACK)
+        note_in_outer(thread, active);
+    if ((active->traits.bits & OTELI_HOLDS) != 0)
+        oteli_hold_at(active->hold)->is_cancelled = true;
+    active->traits.end_as = OTELI_END_TOO_SHORT;
+    active->traits.is_unusual = true;
+}
+
 void otel_span_end_unless_shorter(otel_span span, uint64_t min_ns)
 {
-    struct oteli_thread *thread = oteli_self;
-    if (oteli_thread_enter_call(thread)) {
-        struct oteli_active_span *active = oteli_thread_find(thread, otel_span_ref_of(&span));
-        if (active != NULL && (active->traits.bits & OTELI_NAME_IS_ADDRESS) != 0 &&
-            active->mark == started_and_left(thread) &&
-            oteli_ticks() - active->start < oteli_clock_ticks_of_ns(min_ns))
-            active->traits.end_as = OTELI_END_TOO_SHORT;
+    const otel_span_ref ref = otel_span_ref_of(&span);
+    const bool is_detached = oteli_ref_where(ref.place) == OTELI_SPAN_IN_POOL;
+    oteli_notice_fork();
+    struct oteli_thread *thread = is_detached ? oteli_thread_own() : oteli_self;
+    if ((ref.place & OTEL_SPAN_IS_RECORDING_) != 0 && thread != NULL &&
+        oteli_thread_enter_call(thread)) {
+        struct oteli_active_span *active = oteli_open_find(thread, ref);
+        if (active != NULL && oteli_active_records(active) && is_shorter(active, min_ns) &&
+            has_no_children(thread, active))
+            withhold(thread, active);
+        oteli_open_release(active);
         oteli_thread_leave_call(thread);
     }
     otel_span_end(span);

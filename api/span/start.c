@@ -101,9 +101,9 @@ static uint64_t bits_of(otel_sampling_decision decision)
 
 /* What callbacks say of a span, in the specification's order: the trace id, the sampler, the span
  * id. They are the program's, and samplers that a constructor of sampler.h has made. */
-static OTELI_COLD void ask_program(struct oteli_thread *thread, const struct oteli_sampling *about,
-                                   const otel_context *context, struct oteli_identity *made,
-                                   otel_sampling_result *result)
+static OTELI_COLD void ask_program(struct oteli_thread *thread, struct oteli_active_span *active,
+                                   const struct oteli_sampling *about, const otel_context *context,
+                                   struct oteli_identity *made, otel_sampling_result *result)
 {
     const otel_span *parent = about->parent;
     uint64_t trace_id[2];
@@ -121,8 +121,10 @@ static OTELI_COLD void ask_program(struct oteli_thread *thread, const struct ote
                                              : OTELI_PARENT_NONE),
         .is_random = (made->ref & OTELI_REF_RANDOM) != 0};
     oteli_custom_ask(thread, &question, result);
-    if (thread->program.makes_ids)
+    if (thread->program.makes_ids) {
+        active->made_at = active->quiet_to = thread->random.state; /* the id does not say it */
         (void)oteli_custom_id(thread, NULL, &made->span_id);
+    }
     made->ref |= bits_of(result->decision);
 }
 
@@ -184,7 +186,7 @@ static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_acti
     made->ref |= parent->opaque[3] & OTELI_REF_DEBUG;
     about->trace_id = (const uint8_t *)&made->trace_id;
     if (context != NULL)
-        ask_program(thread, about, context, made, &result);
+        ask_program(thread, active, about, context, made, &result);
     else
         made->ref |= oteli_span_is_sampled(thread, parent, about) ? OTELI_SAMPLED_AND_RECORDING : 0;
     const bool is_recording = (made->ref & OTEL_SPAN_IS_RECORDING_) != 0;

@@ -146,7 +146,6 @@ struct oteli_active_span *oteli_detached_lock(otel_span_ref span)
     return NULL;
 }
 
-/* The epoch of a child: its parent's if that is open in this process. */
 uint32_t oteli_epoch_under(const struct oteli_thread *thread, const otel_span *parent)
 {
     if (parent == &thread->top->self && thread->top != thread->stack)
@@ -157,6 +156,7 @@ uint32_t oteli_epoch_under(const struct oteli_thread *thread, const otel_span *p
         active == NULL ? oteli_detached_lock(otel_span_ref_of(parent)) : NULL;
     if (detached != NULL) {
         epoch = detached->epoch;
+        detached->traits.bits |= OTELI_IS_PARENT;
         oteli_detached_unlock(detached);
     }
     return epoch;

@@ -24,16 +24,13 @@ static void put_aside(const struct oteli_thread *thread, struct oteli_places *pl
                                     .thread = thread};
 }
 
-/* Another thread has other counts, with which a mark has nothing to do (end.c), and what other
- * libraries have published is its own. */
+/* What other libraries have published is another thread's own. */
 static void come_from_elsewhere(struct oteli_thread *thread)
 {
     if (thread->open_capacity != 0)
         thread->stack->shown = NULL;
-    for (struct oteli_active_span *active = thread->stack + 1; active <= thread->top; active++) {
-        active->mark = UINT64_MAX;
+    for (struct oteli_active_span *active = thread->stack + 1; active <= thread->top; active++)
         active->shown = oteli_record_of(active);
-    }
 }
 
 static void take_up(struct oteli_thread *thread, const struct oteli_places *places)

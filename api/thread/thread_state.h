@@ -473,7 +473,8 @@ void oteli_thread_settle(struct oteli_thread *thread);
 /* Let a cover repeat the place `below` it, or the newest under that which may be current. */
 void oteli_thread_show_again(struct oteli_thread *thread, struct oteli_active_span *cover);
 
-/* The epoch of a child of `parent`: the parent's if that is open in this process. */
+/* The epoch of what is about to be a child of `parent`: the parent's if that is open in this
+ * process. An open detached span is a parent from now on, as otel_span_end_unless_shorter asks. */
 uint32_t oteli_epoch_under(const struct oteli_thread *thread, const otel_span *parent);
 
 /* Wake the worker if it sleeps: after something was committed. App threads, not busy. */

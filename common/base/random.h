@@ -89,6 +89,14 @@ static inline uint64_t oteli_random_id(struct oteli_random *random)
     return oteli_random_not_zero(oteli_random_next(random));
 }
 
+/* The identifier that was made when the sequence came to this state. */
+static inline uint64_t oteli_random_id_at(uint64_t state)
+{
+    uint64_t high;
+    const uint64_t low = oteli_random_of(state, &high);
+    return oteli_random_not_zero(low ^ high);
+}
+
 /* Both: oteli_random_pair and then oteli_random_id, with one access to the state. */
 static inline uint64_t oteli_random_pair_and_id(struct oteli_random *random, uint64_t *second,
                                                 uint64_t *id)

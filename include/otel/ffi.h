@@ -9,7 +9,7 @@
  *   - each text has its length behind it and needs no NUL; NULL and 0 is an empty text, or none.
  *
  * Every call of trace.h, context.h, propagate.h and baggage.h that is inline or has a struct by
- * value has such a form, but for those of functions by address; arrays and bytes are set as values.
+ * value has such a form, but otel_span_enter_address; arrays and bytes are set as values.
  * All others have only pointers, numbers and texts with a NUL, and are called as they are. Four
  * that the inline functions need are declared there: otel_span_enter_p, otel_span_start_p,
  * otel_context_attach_p and otel_context_detach_p. The key of an otel_attribute has its length
@@ -39,6 +39,7 @@ OTEL_API otel_tracer *otel_tracer_get_p(const char *name, size_t name_length, co
 
 /* At `end_ns`; 0: now. */
 OTEL_API void otel_span_end_p(const otel_span *span, uint64_t end_ns);
+OTEL_API void otel_span_end_unless_shorter_p(const otel_span *span, uint64_t min_ns);
 OTEL_API void otel_span_cancel_p(const otel_span *span);
 OTEL_API bool otel_span_is_recording_p(const otel_span *span);
 

@@ -82,7 +82,7 @@ typedef struct otel_span_options {
 #define OTEL_SPAN_OPTIONS(...) \
     (&(otel_span_options){.size = sizeof(otel_span_options), __VA_ARGS__})
 
-/* Set once an SDK has been started or a context attached. Until then no span has ids to hand on. */
+/* Set once a span can have ids: until then, starting one is a look at this. Not for programs. */
 extern OTEL_API uint32_t otel_is_in_use_;
 
 /* Behind the inline functions of the same name: lengths, and what of a span names it. */
@@ -112,7 +112,6 @@ OTEL_INLINE bool otel_is_idle_(void)
     return otel_is_in_use_ == 0;
 #endif
 }
-
 OTEL_INLINE size_t otel_length_(const char *text)
 {
     return text ? strlen(text) : 0;
@@ -177,14 +176,16 @@ OTEL_INLINE void otel_span_end_at(otel_span span, uint64_t end_ns)
  * instead, and else all is exported. Below one that was decided against, .hold does nothing. */
 OTEL_API void otel_span_cancel(otel_span span);
 
-/* For tracing functions by their addresses (otel/functions.h). An entered span whose name is
- * looked up when it is exported; and its end, which withholds it (OTEL_WITHHELD_TOO_SHORT) if it
- * took less than `min_ns` and no span that is left was started inside it on this thread. */
-OTEL_API otel_span otel_span_enter_address(otel_tracer *tracer, const void *address);
+/* End a span, but withhold it (OTEL_WITHHELD_TOO_SHORT) if it took less than `min_ns` and has no
+ * children. For an entered span, they are all that its thread has started meanwhile, but entered
+ * ones that were withheld so; for a started one, those of any thread, and it has some if it was
+ * attached. Others, of another process for example, are not known, and stay without this parent. */
 OTEL_API void otel_span_end_unless_shorter(otel_span span, uint64_t min_ns);
 
-/* What looks names up: writes up to `size` bytes, without a NUL, and returns the whole
- * length; 0: unknown. The exporter thread calls it. NULL: names are "0x…". Start/stop only. */
+/* An entered span that is named by an address, and what looks its name up when it is exported: that
+ * writes up to `size` bytes, without a NUL, and returns the whole length; 0: unknown. The exporter
+ * thread calls it. NULL: names are "0x…". Start/stop only. */
+OTEL_API otel_span otel_span_enter_address(otel_tracer *tracer, const void *address);
 typedef size_t otel_name_resolver(const void *address, char *name, size_t size);
 OTEL_API void otel_set_name_resolver(otel_name_resolver *resolver);
 
