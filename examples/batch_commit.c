@@ -26,17 +26,18 @@ enum { REQUESTS = 6, GROUP = 3 };
 
 struct request {
     char record[32];
-    otel_span span;
     bool is_durable;
 };
 
-/* A group is committed when it is complete; until then its requests wait. */
+/* A group is committed when it is complete; until then its requests wait. Their spans are
+ * remembered, because the thread that commits knows of a group only what it has written. */
 static struct {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     struct request *waiting[GROUP];
     size_t count;
     FILE *file;
+    otel_parents *parents;
 } wal = {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
 static otel_tracer *tracer;
@@ -45,10 +46,12 @@ static otel_tracer *tracer;
 
 static void wait_until_durable(struct request *request)
 {
+    const otel_span span = otel_current_span();
     pthread_mutex_lock(&wal.mutex);
     while (wal.count == GROUP)
         pthread_cond_wait(&wal.changed, &wal.mutex);
     wal.waiting[wal.count++] = request;
+    (void)otel_parents_add(wal.parents, &span); /* there is room for a group */
     pthread_cond_broadcast(&wal.changed);
     while (!request->is_durable)
         pthread_cond_wait(&wal.changed, &wal.mutex);
@@ -58,11 +61,11 @@ static void wait_until_durable(struct request *request)
 static void *serve(void *argument)
 {
     struct request *request = argument;
-    request->span = otel_span_enter(tracer, "PUT /items/{id}",
-                                    OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_SERVER));
+    const otel_span span = otel_span_enter(tracer, "PUT /items/{id}",
+                                           OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_SERVER));
     wait_until_durable(request);
-    otel_span_set_int(request->span, "http.response.status_code", 204);
-    otel_span_end(request->span);
+    otel_span_set_int(span, "http.response.status_code", 204);
+    otel_span_end(span);
     return NULL;
 }
 
@@ -96,10 +99,7 @@ static void commit_group(struct request *const *group)
     commit_to_log(group);
     otel_lines *lines = otel_lines_end();
 
-    otel_span parents[GROUP];
-    for (size_t i = 0; i < GROUP; i++)
-        parents[i] = group[i]->span;
-    otel_lines_mount(lines, parents, GROUP, OTEL_MOUNT_OPTIONS(.linked = &shared));
+    otel_parents_mount(wal.parents, lines, OTEL_MOUNT_OPTIONS(.linked = &shared));
     otel_lines_mount(lines, &work, 1, NULL);
     otel_lines_free(lines);
     otel_span_end(work);
@@ -125,6 +125,7 @@ static void run_log(int groups)
 int main(void)
 {
     wal.file = tmpfile();
+    wal.parents = otel_parents_new(GROUP);
     if (wal.file == NULL || otel_start(NULL) != OTEL_OK)
         return 1;
     tracer = otel_tracer_get("example.batch_commit", "1.0");
@@ -144,6 +145,7 @@ int main(void)
     otel_stats stats = {.size = sizeof stats};
     if (otel_stats_read(0, &stats) == OTEL_OK)
         printf("delivered %d of %d spans\n", (int)stats.delivered, (int)stats.started);
+    otel_parents_free(wal.parents);
     fclose(wal.file);
     return status == OTEL_OK ? 0 : 1;
 }

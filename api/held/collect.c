@@ -158,7 +158,7 @@ static void mount_under(struct oteli_thread *thread, struct oteli_sdk *sdk,
     oteli_hold_leave(lines);
 }
 
-static bool is_sampled(const otel_span *span)
+bool oteli_span_can_be_mounted_under(const otel_span *span)
 {
     return oteli_span_is_valid(span) && (span->opaque[3] & OTELI_REF_COLLECTED) == 0 &&
            (oteli_ref_flags(span->opaque[3]) & OTEL_TRACE_FLAG_SAMPLED) != 0;
@@ -183,7 +183,7 @@ void otel_lines_mount(otel_lines *lines, const otel_span *parents, size_t count,
     struct oteli_sdk *sdk = oteli_sdk_borrow(thread);
     if (sdk != NULL && sdk->generation == thread->generation)
         for (size_t i = 0; i < count; i++)
-            if (is_sampled(&parents[i]))
+            if (oteli_span_can_be_mounted_under(&parents[i]))
                 mount_under(thread, sdk, &prepared, lines, &parents[i]);
     oteli_sdk_return(thread);
     oteli_thread_leave_call(thread);

@@ -28,6 +28,9 @@ void oteli_hold_close(struct otel_lines *hold);
 /* Close the set and hand it to the caller. NULL: it was empty, and has been left. */
 otel_lines *oteli_hold_give_to_caller(otel_lines *lines);
 
+/* Whether lines can be mounted under a span: it is sampled, and of a trace. */
+bool oteli_span_can_be_mounted_under(const otel_span *span);
+
 /* Whether options ask for a held set; they may be of a program that knows no such thing. */
 static inline bool oteli_hold_is_wanted(const otel_span_options *options)
 {

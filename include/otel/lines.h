@@ -47,10 +47,39 @@ typedef struct otel_mount_options {
     (&(otel_mount_options){.size = sizeof(otel_mount_options), __VA_ARGS__})
 
 /* Export the spans as descendants of each parent, in the parent's trace, under span ids of
- * their own. Parents that are not sampled are left out. The exporter thread does the work;
- * this only says so. A set that is mounted k times counts as k times its spans. Any thread. */
+ * their own. Parents that are not sampled are left out. A parent may have ended: its ids and flags
+ * are what counts, not what becomes of it (tail_keep, otel_span_cancel). The exporter thread does
+ * the work; this only says so. A set that is mounted k times counts as k times its spans. Any
+ * thread. */
 OTEL_API void otel_lines_mount(otel_lines *lines, const otel_span *parents, size_t count,
                                const otel_mount_options *options);
+
+/* Parents that come one by one before the work is done which they share, as in a group commit.
+ *
+ *     otel_parents *waiting = otel_parents_new(10000);
+ *     otel_parents_add(waiting, &span);            each request that has written to the log
+ *     otel_parents_mount(waiting, work, NULL);     when the log is on the disk: for all so far
+ *
+ * A forked child has what was remembered at the fork, and should forget it. */
+typedef struct otel_parents otel_parents;
+
+/* Make one that remembers up to `most` spans, and takes memory for them here only. NULL: no memory,
+ * or none is to be remembered; then nothing can be added. */
+OTEL_API OTEL_MUST_USE otel_parents *otel_parents_new(size_t most);
+
+/* Remember a span until the next mount, by when it may have ended. One that is added twice gets the
+ * lines twice; one that is not sampled is not remembered. Any thread, and signal handlers: no lock,
+ * no memory, no waiting. False: there is no room, so the next mount leaves this one out. */
+OTEL_API bool otel_parents_add(otel_parents *parents, const otel_span *span);
+
+/* otel_lines_mount under all spans that are remembered, and forget them. Lines that are NULL: only
+ * forget. One that is added meanwhile is in this mount or in the next. How many were left out for
+ * want of room is a warning in the log. One thread at a time. */
+OTEL_API void otel_parents_mount(otel_parents *parents, otel_lines *lines,
+                                 const otel_mount_options *options);
+
+/* Free it, and what it remembers. Start/stop only. */
+OTEL_API void otel_parents_free(otel_parents *parents);
 
 /* How many spans there are, and each of them: `*cursor` begins at 0. False: no more. Views
  * are valid until otel_lines_free. Times are Unix time; the ids of collected spans are
