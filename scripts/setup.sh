@@ -14,9 +14,9 @@
 #   --test-deps   those that a build needs, and what the first tier of scripts/test.sh uses: cmocka
 #                 (unit tests), nghttp2 (receivers of tests), Python with protobuf (an independent
 #                 decoder), and --bench-deps
-#   --full-deps   all of the above, and what the other steps of scripts/test.sh use: clang 14
+#   --full-deps   all of the above, and what the other steps of scripts/test.sh use: Doxygen, clang 14
 #                 (OTEL_LLVM_VERSION) with its tools and runtime (sanitizers, fuzzing, lint,
-#                 format), tcc, valgrind, Spin, gdb, libabigail, Doxygen, man, Go (pprof)
+#                 format), tcc, valgrind, Spin, gdb, libabigail, man, Go (pprof)
 #   --aarch64     what builds and runs the tests of aarch64.*: a compiler for that processor, QEMU's
 #                 emulator of programs, and the libraries those tests are linked with
 #   --collector   the OpenTelemetry Collector, made with its own builder from
@@ -53,9 +53,10 @@ readonly test_packages=(
     libcmocka-dev libnghttp2-dev protobuf-compiler git python3 python3-protobuf python3-venv
 )
 readonly full_packages=(
+    doxygen man-db
     "clang-$llvm" "clang-tidy-$llvm" "clang-format-$llvm" "libclang-rt-$llvm-dev" "lld-$llvm"
     "python3-clang-$llvm"
-    valgrind tcc spin gdb luajit rustc abigail-tools doxygen man-db
+    valgrind tcc spin gdb luajit rustc abigail-tools
 )
 
 # The compiler comes with its C library; the rest is of the other architecture, for which nothing

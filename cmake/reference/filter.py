@@ -24,11 +24,11 @@ LABEL = re.compile(r"([A-Z][a-z]+(?:, [a-z]+)*): +(?=\S)")
 
 
 def known_names(directory):
-    """What the headers declare: the words of theirs that a text may be linked to."""
+    """What the headers declare, to which a text may be linked; what is called also with a "("."""
     code = "".join(re.sub(r"/\*.*?\*/|#if.*?$", "", open(path).read(), flags=re.S | re.M)
                    for path in glob.glob(directory + "/*.h"))
-    return set(re.findall(r"\b(?:otel|OTEL)_\w*[a-zA-Z0-9]\b\(?", code)) | \
-        set(re.findall(r"\b(?:otel|OTEL)_\w*[a-zA-Z0-9]\b", code))
+    names = re.findall(r"\b((?:otel|OTEL)_\w*[a-zA-Z0-9]\b)(\(?)", code)
+    return {name for name, _ in names} | {name + "(" for name, is_call in names if is_call}
 
 
 def marked(text, names):
@@ -80,16 +80,23 @@ def members(text, names):
             line.strip() for line in lines_of(match.group(2)))], names) + " */"
 
     def before(match):
-        indent, comment, first = match.groups()
+        indent, comment, first, is_group = match.groups()
         lines = lines_of(comment)
-        if "/*" not in first:
+        if not is_group:
             return f"{indent}/** {documentation(lines, names)} */\n{first}"
-        title, _, rest = " ".join(lines).partition(". ")
+        title, rest = (re.split(r"[.:] ", " ".join(lines), maxsplit=1) + [""])[:2]
         return f"{indent}/** @name {marked(title.rstrip('.'), names)}\n\n{marked(rest, names)} */\n" \
                f"{indent}/** @{{ */\n{first}"
-    text = re.sub(r"^( +)(/\*(?:.(?!\*/))*.\*/)\n((?:.(?!\n\n|;\n))*..[^\n]*)", before, text,
-                  flags=re.S | re.M)
-    return re.sub(r"(?<=[;,\w}]) ( *)(/\*(?!\*).*?\*/)", behind, text, flags=re.S)
+
+    paragraphs = []
+    for paragraph in text.split("\n\n"):
+        # In front of a member that has a comment of its own, it is the title of the paragraph.
+        paragraph = re.sub(r"^( +)(/\*(?:.(?!\*/))*.\*/)\n([^;]*;)(?=( */\*)?)", before, paragraph,
+                           flags=re.S | re.M)
+        if "/** @{ */" in paragraph:
+            paragraph = re.sub(r"(?=(\n\}[^\n]*;\n)?\Z)", "\n/** @} */", paragraph, count=1)
+        paragraphs.append(re.sub(r"(?<=[;,\w}]) ( *)(/\*(?!\*).*?\*/)", behind, paragraph, flags=re.S))
+    return "\n\n".join(paragraphs)
 
 
 def sentence_for(code, name, names):
@@ -121,7 +128,8 @@ def filtered(text, names):
             continue
         if kind in ("blank", "declarations"):
             if current and len(current) > 2 and not used:  # stands alone: a part of the header's
-                yield f"/** @file\n{documentation(current, names)} */\n"
+                yield f"/** @file\n@details\n<b>{marked(current[0].strip('- '), names)}</b>\n" \
+                      f"{documentation(current[1:], names)} */\n"
             current = None
         name = re.search(r"#define (\w+)" if kind == "directive" else r"(\w+)(?=[(;])", code)
         if kind in ("blank", "declarations") or (name and name.group(1).endswith("_")):

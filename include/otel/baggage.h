@@ -65,7 +65,7 @@ OTEL_API size_t otel_baggage_get(otel_baggage baggage, const char *name, char *v
 OTEL_API size_t otel_baggage_get_metadata(otel_baggage baggage, const char *name, char *metadata,
                                           size_t size);
 
-/* Visit all entries, in any order. For each, `visit` is called with texts that are valid during the
+/* All entries, in any order. For each, `visit` is called with texts that are valid during the
  * call (metadata NULL: none); it returns false to stop. A value from a header may have a NUL in
  * it, at which this text ends; otel_baggage_get has all of it. */
 typedef bool otel_baggage_visitor(void *state, const char *name, const char *value,

@@ -25,7 +25,7 @@ OTEL_BEGIN_DECLS
  * processors, samplers of your own, the hooks of the thread; what both say, the file says, and
  * exporters and processors come after those of the file. The environment counts only where the
  * file refers to it (${NAME}). When the file cannot be used, nothing has been started, and the
- * log has one line for each fault: file:line:column: reason.
+ * log has one line for each fault: file, line and column, and the reason.
  * OTEL_ERROR_INVALID_ARGUMENT: the file; OTEL_ERROR_SYSTEM: it cannot be read. */
 OTEL_API OTEL_MUST_USE otel_status otel_start_from_file(const char *path,
                                                         const otel_sdk_options *options);

@@ -10,7 +10,8 @@
  *
  * Threads:  begin and end belong to one thread. An otel_lines is used by one thread at a
  *           time, which may be another one than its maker.
- * Signals:  all of these may allocate: otel/context.h says what is safe in a handler.
+ * Signals:  a function may allocate unless it says otherwise: otel/context.h says what is safe in a
+ *           handler.
  * Memory:   the spans are kept once, however often they are mounted, until the last mount
  *           is exported and otel_lines_free was called. Together with held-back spans they
  *           take at most OTEL_C_HELD_MAX_BYTES; what does not fit is dropped and counted
