@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config/build_options.c - settings and the program's own options as the options of otel_start; see
- * build_options.h. What both say, the file says; what neither says is the default, as with
+ * build_options.h. What both say, the file says; what neither says is a default, as with
  * `ignore_environment` the environment says nothing. Start/stop only. */
 #include "config/build_options.h"
 
@@ -10,6 +10,12 @@
 #include "sdk/lifecycle/sdk_start.h"
 
 #include <string.h>
+
+/* The defaults of the program, of which there may be none, or those of an older header. */
+static otel_sdk_options defaults_of(const otel_sdk_options *options)
+{
+    return oteli_start_options(options->defaults).program;
+}
 
 /* --- Tracers --- */
 
@@ -113,7 +119,7 @@ static otel_status set_resource(const struct oteli_settings *settings, struct ot
         options->service_name = oteli_env_get("OTEL_SERVICE_NAME");
     if (settings->options.resource_schema_url != NULL)
         options->resource_schema_url = settings->options.resource_schema_url;
-    if (options->resource_detectors == NULL)
+    if (options->resource_detectors == NULL && defaults_of(options).resource_detectors == NULL)
         options->resource_detectors = "none";
     return OTEL_OK;
 }
@@ -131,7 +137,9 @@ static otel_status make_sampler(const struct oteli_settings *settings, struct ot
     options->sampler = NULL;
     if (settings->is_disabled)
         return OTEL_OK;
-    otel_slice name = oteli_slice_of(options->service_name);
+    const char *own =
+        options->service_name != NULL ? options->service_name : defaults_of(options).service_name;
+    otel_slice name = oteli_slice_of(own);
     (void)find_service_name(settings, &name);
     const char *service_name = name.length != 0 ? oteli_file_copy(file, name) : NULL;
     if (name.length != 0 && service_name == NULL)
@@ -151,7 +159,7 @@ static void set_words(const struct oteli_settings *settings, otel_sdk_options *o
     options->sdk_disabled = settings->is_disabled ? "true" : "false";
     if (settings->options.propagators != NULL)
         options->propagator = NULL;
-    else if (options->propagators == NULL)
+    else if (options->propagators == NULL && defaults_of(options).propagators == NULL)
         options->propagators = "none";
     if (settings->configurator != NULL) {
         options->tracer_enabled = oteli_file_enables_tracer;

@@ -174,7 +174,7 @@ int main(int argc, char **argv)
     allow_descriptors();
 
     const otel_status status =
-        otel_start(OTEL_SDK_OPTIONS(.service_name = "event-loop",
+        otel_start(OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.service_name = "event-loop"),
                                     /* They all come at once, and so do their spans. */
                                     .bsp_max_queue_size = 2048 + count * SPANS_EACH));
     if (status != OTEL_OK)

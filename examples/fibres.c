@@ -148,7 +148,8 @@ int main(int argc, char **argv)
     const long requests = argc > 1 ? strtol(argv[1], NULL, 10) : 10;
     if (requests < 1 || requests > MOST)
         return 2;
-    const otel_status status = otel_start(OTEL_SDK_OPTIONS(.service_name = "fibres"));
+    const otel_status status =
+        otel_start(OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.service_name = "fibres")));
     if (status != OTEL_OK)
         fprintf(stderr, "telemetry is off: %s\n", otel_status_string(status));
     tracer = otel_tracer_get("example.fibres", NULL);

@@ -137,7 +137,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: from_log [--demo] < access.log\n");
         return 2;
     }
-    otel_status status = otel_start(OTEL_SDK_OPTIONS(.service_name = "access-log"));
+    otel_status status =
+        otel_start(OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.service_name = "access-log")));
     if (status != OTEL_OK) {
         fprintf(stderr, "cannot start: %s\n", otel_status_string(status));
         return 1;

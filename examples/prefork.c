@@ -233,7 +233,8 @@ int main(int argc, char **argv)
     sigset_t watched;
     handle_signals(&watched);
     const otel_status status =
-        otel_start(OTEL_SDK_OPTIONS(.service_name = "prefork", .bsp_schedule_delay = 1000));
+        otel_start(OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.service_name = "prefork",
+                                                                 .bsp_schedule_delay = 1000)));
     if (status != OTEL_OK)
         fprintf(stderr, "telemetry is off: %s\n", otel_status_string(status));
     tracer = otel_tracer_get("example.prefork", "1.0");

@@ -231,7 +231,8 @@ static void print_profiler(void)
 int main(int count, char **arguments)
 {
     const double seconds = count > 1 ? strtod(arguments[1], NULL) : 3;
-    if (otel_start(OTEL_SDK_OPTIONS(.service_name = "query_server")) != OTEL_OK)
+    if (otel_start(OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.service_name =
+                                                                     "query_server"))) != OTEL_OK)
         return EXIT_FAILURE;
     tracer = otel_tracer_get("query_server", NULL);
     fill_table();

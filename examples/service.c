@@ -277,7 +277,10 @@ static int run(struct service *service, int listener)
     sigprocmask(SIG_BLOCK, &ends, NULL); /* before there are threads, so that all inherit it */
     curl_global_init(CURL_GLOBAL_DEFAULT);
 
-    otel_status status = otel_start(OTEL_SDK_OPTIONS(.service_name = service->name));
+    /* What OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES may say otherwise. */
+    const otel_sdk_options *defaults =
+        OTEL_SDK_OPTIONS(.service_name = service->name, .service_version = "1.0");
+    otel_status status = otel_start(OTEL_SDK_OPTIONS(.defaults = defaults));
     if (status != OTEL_OK)
         fprintf(stderr, "telemetry is off: %s\n", otel_status_string(status));
     tracer = otel_tracer_get("example.service", "1.0");

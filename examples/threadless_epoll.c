@@ -157,7 +157,8 @@ int main(int argc, char **argv)
     listener = listen_on(&address);
 
     const otel_status status =
-        otel_start(OTEL_SDK_OPTIONS(.service_name = "threadless", .threadless = true));
+        otel_start(OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.service_name = "threadless"),
+                                    .threadless = true));
     if (status != OTEL_OK)
         fprintf(stderr, "telemetry is off: %s\n", otel_status_string(status));
     tracer = otel_tracer_get("example.threadless_epoll", "1.0");

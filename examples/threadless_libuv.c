@@ -53,7 +53,8 @@ int main(int argc, char **argv)
     ticks_left = argc > 1 ? strtol(argv[1], NULL, 10) : 10;
 
     const otel_status status =
-        otel_start(OTEL_SDK_OPTIONS(.service_name = "libuv", .threadless = true));
+        otel_start(OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.service_name = "libuv"),
+                                    .threadless = true));
     if (status != OTEL_OK)
         fprintf(stderr, "telemetry is off: %s\n", otel_status_string(status));
     tracer = otel_tracer_get("example.threadless_libuv", "1.0");

@@ -44,20 +44,39 @@ static bool find_in_text(const char *attributes, char out[NAME_SIZE])
     return is_found;
 }
 
-/* The name under which the server knows this program: that of the resource. */
-static void find_service_name(const struct oteli_engine_options *start, char out[NAME_SIZE])
+static bool find_in_attributes(const otel_attribute *attributes, size_t count, char out[NAME_SIZE])
 {
-    for (size_t i = start->program.resource_count; i-- > 0;) {
-        const otel_attribute *attribute = &start->program.resource[i];
+    for (size_t i = attributes != NULL ? count : 0; i-- > 0;) {
+        const otel_attribute *attribute = &attributes[i];
         if (!oteli_is_text(oteli_key_of(attribute), "service.name") ||
             attribute->value.type != OTEL_VALUE_STRING)
             continue;
         copy_name((otel_slice){attribute->value.as.string, attribute->value.length}, out);
-        return;
+        return true;
     }
-    if (start->config->service_name != NULL)
-        copy_name(oteli_slice_of(start->config->service_name), out);
-    else if (!find_in_text(start->config->resource_attributes, out))
+    return false;
+}
+
+/* What one place says: code with the environment, or the program's defaults. */
+static bool find_said(const struct oteli_config *config, bool is_default, char out[NAME_SIZE])
+{
+    char *const *list = &config->resource_attributes;
+    char *const *name = &config->service_name;
+    if (*name == NULL || oteli_config_is_program_default(config, name) != is_default)
+        return oteli_config_is_program_default(config, list) == is_default &&
+               find_in_text(*list, out);
+    copy_name(oteli_slice_of(*name), out);
+    return true;
+}
+
+/* The name under which the server knows this program: that of the resource. */
+static void find_service_name(const struct oteli_engine_options *start, char out[NAME_SIZE])
+{
+    const struct oteli_config *config = start->config;
+    if (!find_in_attributes(start->program.resource, start->program.resource_count, out) &&
+        !find_said(config, false, out) &&
+        !find_in_attributes(config->program.resource, config->program.resource_count, out) &&
+        !find_said(config, true, out))
         snprintf(out, NAME_SIZE, "unknown_service:%s", program_invocation_short_name);
 }
 
@@ -71,8 +90,7 @@ static otel_status make_remote(const struct oteli_engine_options *start, otel_sa
         char shown[256];
         const char *called = oteli_config_called(start->config, &start->config->traces_sampler_arg);
         const bool in_code =
-            strcmp(oteli_config_origin(start->config, &start->config->traces_sampler_arg),
-                   "code") == 0;
+            oteli_config_is_in_code(start->config, &start->config->traces_sampler_arg);
         OTELI_LOG_ALWAYS(in_code ? OTEL_LOG_ERROR : OTEL_LOG_WARN,
                          "%s is \"%s\", which is no list of endpoint=URL, "
                          "pollingIntervalMs=NUMBER and initialSamplingRate=RATIO%s",

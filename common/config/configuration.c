@@ -67,8 +67,9 @@ static const struct {
 struct loader {
     struct oteli_config *config;
     const otel_sdk_options *options;
+    const otel_sdk_options *defaults; /* of the program; NULL: none */
     bool read_environment;
-    bool given[ROW_COUNT]; /* by code or by the environment, and good */
+    bool given[ROW_COUNT]; /* by code, the environment or the program's defaults, and good */
 };
 
 static bool is_text(const struct oteli_config_row *row)
@@ -98,12 +99,27 @@ static size_t giver_of(const struct oteli_config *config, const void *field)
     return giver->source == OTELI_FROM_GENERAL ? giver->general : index;
 }
 
+bool oteli_config_is_program_default(const struct oteli_config *config, const void *field)
+{
+    return is_from(config, giver_of(config, field), OTELI_FROM_PROGRAM);
+}
+
+bool oteli_config_is_in_code(const struct oteli_config *config, const void *field)
+{
+    return is_from(config, giver_of(config, field), OTELI_FROM_CODE) ||
+           oteli_config_is_program_default(config, field);
+}
+
+static const char PROGRAM[] = "default of the program";
+
 const char *oteli_config_origin(const struct oteli_config *config, const void *field)
 {
     const size_t index = giver_of(config, field);
     switch (config->givers[index].source) {
     case OTELI_FROM_CODE:
         return "code";
+    case OTELI_FROM_PROGRAM:
+        return PROGRAM;
     case OTELI_FROM_ENVIRONMENT:
         return oteli_config_rows[index].variable;
     default:
@@ -113,9 +129,8 @@ const char *oteli_config_origin(const struct oteli_config *config, const void *f
 
 const char *oteli_config_called(const struct oteli_config *config, const void *field)
 {
-    const size_t index = giver_of(config, field);
-    const struct oteli_config_row *row = &oteli_config_rows[index];
-    return config->givers[index].source == OTELI_FROM_CODE ? row->name - NAME_AT : row->variable;
+    const struct oteli_config_row *row = &oteli_config_rows[giver_of(config, field)];
+    return oteli_config_is_in_code(config, field) ? row->name - NAME_AT : row->variable;
 }
 
 /* What is wrong with a word of an enumeration or a list. */
@@ -162,7 +177,7 @@ static bool is_unset(const struct oteli_config_row *row, const char *text)
 
 /* What the options say, a number as digits; NULL: nothing, as in a member that an older caller's
  * struct does not have. */
-static const char *text_in_code(const struct loader *loader, const struct oteli_config_row *row,
+static const char *text_in_code(const otel_sdk_options *options, const struct oteli_config_row *row,
                                 char digits[32])
 {
     union {
@@ -171,10 +186,10 @@ static const char *text_in_code(const struct loader *loader, const struct oteli_
     } member;
     const bool has_text = IS_TEXT_IN_CODE(row->type);
     const size_t size = has_text ? sizeof member.text : sizeof member.number;
-    if (loader->options == NULL || row->option_offset < 0 ||
-        loader->options->size < (size_t)row->option_offset + size)
+    if (options == NULL || row->option_offset < 0 ||
+        options->size < (size_t)row->option_offset + size)
         return NULL;
-    memcpy(&member, (const char *)loader->options + row->option_offset, size);
+    memcpy(&member, (const char *)options + row->option_offset, size);
     if (has_text)
         return member.text;
     if (member.number == 0)
@@ -245,10 +260,19 @@ void oteli_config_put_over(otel_sdk_options *options, const otel_sdk_options *ov
 }
 
 /* Options without a row of the table. A callback is taken only together with its state. */
-static void take_rowless(struct oteli_config *config, const otel_sdk_options *options)
+static void take_rowless(struct oteli_config *config, const otel_sdk_options *options,
+                         const otel_sdk_options *defaults)
 {
+    if (defaults != NULL && HAS_MEMBER(defaults, service_version)) {
+        config->program.service_version = defaults->service_version;
+        config->program.resource = defaults->resource;
+        config->program.resource_count = defaults->resource_count;
+        config->program.resource_schema_url = defaults->resource_schema_url;
+    }
     if (options == NULL)
         return;
+    if (HAS_MEMBER(options, service_version))
+        config->service_version = options->service_version;
     if (HAS_MEMBER(options, tail_keep_state)) {
         config->tail_keep = options->tail_keep;
         config->tail_keep_state = options->tail_keep_state;
@@ -266,19 +290,51 @@ static otel_status from_default(const struct oteli_config_row *row, struct oteli
     return oteli_setting_parse(row, oteli_slice_of(row->default_text), true, setting, &culprit);
 }
 
+/* The row, before this one in the table, that counts where this one is unset; ROW_COUNT: none. */
+static size_t general_of(size_t index)
+{
+    if (index == ROW_exporter_otlp_traces_endpoint)
+        return ROW_exporter_otlp_endpoint;
+    for (size_t i = 0; i < sizeof fallbacks / sizeof fallbacks[0]; i++)
+        if (fallbacks[i].specific == index)
+            return fallbacks[i].general;
+    return ROW_COUNT;
+}
+
+/* Whether a source may give a value that code has not given. The argument of a sampler is for the
+ * one that the same source names, and a specific default of the program yields to a general setting
+ * of anyone else. */
+static bool may_give(const struct loader *loader, size_t index, enum oteli_config_source source)
+{
+    const struct oteli_config *config = loader->config;
+    if (source == OTELI_FROM_ENVIRONMENT && !loader->read_environment)
+        return false;
+    if (index == ROW_traces_sampler_arg)
+        return is_from(config, ROW_traces_sampler, source);
+    const size_t general = source == OTELI_FROM_PROGRAM ? general_of(index) : ROW_COUNT;
+    return general == ROW_COUNT || is_from(config, general, OTELI_FROM_DEFAULT) ||
+           is_from(config, general, OTELI_FROM_PROGRAM);
+}
+
 static otel_status load_row(struct loader *loader, size_t index)
 {
+    static const uint8_t sources[] = {OTELI_FROM_CODE, OTELI_FROM_ENVIRONMENT, OTELI_FROM_PROGRAM};
     const struct oteli_config_row *row = &oteli_config_rows[index];
     struct oteli_setting setting = {.text = NULL};
     bool given = false;
-    char digits[32];
-    otel_status status = take_text(row, text_in_code(loader, row, digits), true, &setting, &given);
+    otel_status status = OTEL_OK;
     uint8_t *source = &loader->config->givers[index].source;
-    *source = given ? OTELI_FROM_CODE : OTELI_FROM_DEFAULT;
-    if (status == OTEL_OK && !given && loader->read_environment) {
-        status = take_text(row, oteli_env_get(row->variable), false, &setting, &given);
-        if (given)
-            *source = OTELI_FROM_ENVIRONMENT;
+    for (size_t i = 0; i < sizeof sources && status == OTEL_OK && !given; i++) {
+        const bool in_code = sources[i] != OTELI_FROM_ENVIRONMENT;
+        const otel_sdk_options *options =
+            sources[i] == OTELI_FROM_CODE ? loader->options : loader->defaults;
+        char digits[32];
+        if (sources[i] != OTELI_FROM_CODE && !may_give(loader, index, sources[i]))
+            continue;
+        status = take_text(
+            row, in_code ? text_in_code(options, row, digits) : oteli_env_get(row->variable),
+            in_code, &setting, &given);
+        *source = given ? sources[i] : OTELI_FROM_DEFAULT;
     }
     if (status == OTEL_OK && !given)
         status = from_default(row, &setting);
@@ -364,18 +420,6 @@ static void fit_batch_to_queue(const struct loader *loader)
     }
 }
 
-/* The argument in the environment is for the sampler that is named there. */
-static void drop_argument_of_other_sampler(struct oteli_config *config)
-{
-    if (is_from(config, ROW_traces_sampler_arg, OTELI_FROM_CODE) ||
-        is_from(config, ROW_traces_sampler, OTELI_FROM_ENVIRONMENT) ||
-        config->traces_sampler_arg == NULL)
-        return;
-    free(config->traces_sampler_arg);
-    config->traces_sampler_arg = NULL;
-    config->givers[ROW_traces_sampler_arg].source = OTELI_FROM_DEFAULT;
-}
-
 /* The argument of a ratio sampler becomes the ratio in force: 1.0 where it is none, or bad. */
 static otel_status settle_ratio(struct oteli_config *config)
 {
@@ -385,7 +429,7 @@ static otel_status settle_ratio(struct oteli_config *config)
         (given != NULL && oteli_parse_ratio(given, &ratio)))
         return OTEL_OK;
     if (given != NULL) {
-        const bool in_code = is_from(config, ROW_traces_sampler_arg, OTELI_FROM_CODE);
+        const bool in_code = oteli_config_is_in_code(config, &config->traces_sampler_arg);
         char shown[201];
         OTELI_LOG_ALWAYS(
             in_code ? OTEL_LOG_ERROR : OTEL_LOG_WARN, "%s=\"%s\" is no number from 0 to 1%s",
@@ -404,11 +448,14 @@ static otel_status load(struct oteli_config *config, const otel_sdk_options *opt
                         bool read_environment, bool sets_log_level)
 {
     memset(config, 0, sizeof *config);
-    if (options != NULL && options->size == 0)
+    const otel_sdk_options *defaults =
+        options != NULL && HAS_MEMBER(options, defaults) ? options->defaults : NULL;
+    if ((options != NULL && options->size == 0) || (defaults != NULL && defaults->size == 0))
         return OTEL_ERROR_INVALID_ARGUMENT;
     struct loader loader = {
         .config = config,
         .options = options,
+        .defaults = defaults,
         .read_environment = read_environment && !oteli_config_ignores_environment(options),
     };
     otel_status status = OTEL_OK;
@@ -419,16 +466,14 @@ static otel_status load(struct oteli_config *config, const otel_sdk_options *opt
     }
     if (status == OTEL_OK)
         status = apply_fallbacks(&loader);
-    if (status == OTEL_OK) {
-        drop_argument_of_other_sampler(config);
+    if (status == OTEL_OK)
         status = settle_ratio(config);
-    }
     if (status != OTEL_OK) {
         oteli_config_fini(config);
         return status;
     }
     fit_batch_to_queue(&loader);
-    take_rowless(config, options);
+    take_rowless(config, options, defaults);
     return OTEL_OK;
 }
 
@@ -455,13 +500,17 @@ void oteli_config_fini(struct oteli_config *config)
 void oteli_config_tell(const struct oteli_config *config, oteli_config_teller *tell,
                        const void *state)
 {
+    static const char *const from[] = {[OTELI_FROM_CODE] = "code",
+                                       [OTELI_FROM_ENVIRONMENT] = "environment",
+                                       [OTELI_FROM_PROGRAM] = PROGRAM,
+                                       [OTELI_FROM_GENERAL] = NULL};
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const struct oteli_config_row *row = &oteli_config_rows[i];
-        const uint8_t source = config->givers[i].source;
-        const bool is_told = source == OTELI_FROM_CODE || source == OTELI_FROM_ENVIRONMENT;
+        const char *giver = from[config->givers[i].source];
         char shown[256];
-        const char *value = is_told ? oteli_config_show(config, row, shown, sizeof shown) : NULL;
+        const char *value =
+            giver != NULL ? oteli_config_show(config, row, shown, sizeof shown) : NULL;
         if (value != NULL)
-            tell(state, row->variable, value, source == OTELI_FROM_CODE ? "code" : "environment");
+            tell(state, row->variable, value, giver);
     }
 }

@@ -3,7 +3,8 @@
  *
  * common/config/config_table.h has one row a variable. From it come the fields of oteli_config,
  * their defaults, the parser, the range checks, the way from otel_sdk_options, and
- * docs/CONFIGURATION.md. Code beats environment beats default.
+ * docs/CONFIGURATION.md. Code beats environment beats the program's defaults
+ * (otel_sdk_options.defaults) beat those of the table.
  *
  * Threads:  oteli_config_load runs in otel_start, on the caller's thread. Parts that need
  *           a few variables at another time ask oteli_config_look. The result is immutable.
@@ -51,6 +52,7 @@ enum oteli_config_source {
     OTELI_FROM_DEFAULT,
     OTELI_FROM_CODE,        /* the options */
     OTELI_FROM_ENVIRONMENT, /* the variable of its row */
+    OTELI_FROM_PROGRAM,     /* the defaults of the options */
     OTELI_FROM_GENERAL      /* unset: it is the value of another row, wherever that is from */
 };
 struct oteli_config_giver {
@@ -71,7 +73,16 @@ struct oteli_config {
     /* Of the options only; NULL where they have none. */
     bool (*tail_keep)(void *state, const otel_tail *tail);
     void *tail_keep_state;
-    const char *resource_schema_url; /* borrowed: there while the SDK starts */
+
+    /* Of the options, and of their defaults; borrowed: there while the SDK starts. */
+    const char *service_version;
+    const char *resource_schema_url;
+    struct {
+        const char *service_version;
+        const otel_attribute *resource;
+        size_t resource_count;
+        const char *resource_schema_url;
+    } program;
 
     /* Where each row's value comes from. */
     struct oteli_config_giver givers[OTELI_CONFIG_ROWS];
@@ -97,13 +108,20 @@ OTELI_INTERNAL_API bool oteli_config_ignores_environment(const otel_sdk_options 
 OTELI_INTERNAL_API void oteli_config_put_over(otel_sdk_options *options,
                                               const otel_sdk_options *over);
 
-/* For messages about the value of a field of `config`: where it comes from, as "default", "code"
- * or a variable; and by which name its giver knows it: a variable, or
+/* For messages about the value of a field of `config`: where it comes from, as "default", "code",
+ * "default of the program" or a variable; and by which name its giver knows it: a variable, or
  * "otel_sdk_options." and a member, which is static text as well. */
 OTELI_INTERNAL_API const char *oteli_config_origin(const struct oteli_config *config,
                                                    const void *field);
 OTELI_INTERNAL_API const char *oteli_config_called(const struct oteli_config *config,
                                                    const void *field);
+
+/* Whether the value of a field is from code, be it as a default; and whether as a default. */
+OTELI_INTERNAL_API bool oteli_config_is_in_code(const struct oteli_config *config,
+                                                const void *field);
+
+OTELI_INTERNAL_API bool oteli_config_is_program_default(const struct oteli_config *config,
+                                                        const void *field);
 
 /* The rows as data, for the generator of docs/CONFIGURATION.md and for tools. */
 struct oteli_config_row {
@@ -121,7 +139,8 @@ struct oteli_config_row {
 extern const struct oteli_config_row oteli_config_rows[];
 extern const size_t oteli_config_row_count;
 
-/* Tell each setting that is not the default, without secrets; `from`: "environment" or "code". */
+/* Tell each setting that is not the default, without secrets; `from`: "environment", "code" or
+ * "default of the program". */
 typedef void oteli_config_teller(const void *state, const char *variable, const char *value,
                                  const char *from);
 OTELI_INTERNAL_API void oteli_config_tell(const struct oteli_config *config,

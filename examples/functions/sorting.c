@@ -65,7 +65,8 @@ static void sort_numbers(void)
 int main(void)
 {
     /* The only two lines of tracing. Functions that began before have no span. */
-    if (otel_start(OTEL_SDK_OPTIONS(.service_name = "sorting")) != OTEL_OK)
+    if (otel_start(OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.service_name = "sorting"))) !=
+        OTEL_OK)
         return 1;
     sort_numbers();
     return otel_shutdown(5000) != OTEL_OK;

@@ -21,7 +21,8 @@ static void read_hamlet(void)
 int main(void)
 {
     otel_status status =
-        otel_start(OTEL_SDK_OPTIONS(.service_name = "reader", .traces_exporter = "console"));
+        otel_start(OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.service_name = "reader",
+                                                                 .traces_exporter = "console")));
     if (status != OTEL_OK)
         fprintf(stderr, "telemetry is off: %s\n", otel_status_string(status));
     read_hamlet();

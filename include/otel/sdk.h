@@ -23,9 +23,9 @@
 OTEL_BEGIN_DECLS
 
 /* Everything that can be chosen. What is zero or NULL comes from the environment, and
- * what is not there either is the specification's default; docs/CONFIGURATION.md has the
- * table. Strings and arrays are copied by otel_start; exporters, processors and the sampler
- * are adopted, also when it fails. The struct only grows at its end. */
+ * what is not there either from `defaults`, or else is the specification's default;
+ * docs/CONFIGURATION.md has the table. Strings and arrays are copied by otel_start; exporters,
+ * processors and the sampler are adopted, also when it fails. The struct only grows at its end. */
 typedef struct otel_sdk_options {
     size_t size; /* sizeof(otel_sdk_options) */
 
@@ -116,8 +116,8 @@ typedef struct otel_sdk_options {
     const char *entities;            /* OTEL_ENTITIES */
     const char *sdk_disabled;        /* "true" or "false", OTEL_SDK_DISABLED */
 
-    bool ignore_environment; /* nothing is read from the environment: what is zero here is the
-                                specification's default */
+    bool ignore_environment; /* nothing is read from the environment: what is zero here is a
+                                default */
 
     const char *thread_context;        /* OTEL_C_THREAD_CONTEXT: on, off */
     const char *thread_context_schema; /* OTEL_C_THREAD_CONTEXT_SCHEMA */
@@ -129,6 +129,13 @@ typedef struct otel_sdk_options {
     const char *profiler_names;    /* OTEL_C_PROFILER_NAMES: auto, on, off */
     const char *pprof_label_style; /* OTEL_C_PPROF_LABEL_STYLE: otel, datadog, pyroscope */
     int64_t profiler_signal;       /* OTEL_C_PROFILER_SIGNAL: a signal's number */
+
+    const char *service_version; /* service.version: beats that of OTEL_RESOURCE_ATTRIBUTES */
+
+    /* The program's own defaults (or NULL): what the environment, a file and the members above
+     * beat, and what beats the defaults of the specification. Its members with a variable count,
+     * service_version, and `resource` with its schema URL; the others are not looked at. */
+    const struct otel_sdk_options *defaults;
 } otel_sdk_options;
 
 #define OTEL_SDK_OPTIONS(...) (&(otel_sdk_options){.size = sizeof(otel_sdk_options), __VA_ARGS__})
@@ -138,8 +145,7 @@ typedef struct otel_sdk_options {
  * otel_start_from_file (otel/config.h). OTEL_SDK_DISABLED=true makes
  * this answer OTEL_OK and record nothing. One message of level info says where spans go, by which
  * sampler, and whether a default, the environment, a file or code said so. After an error nothing
- * is running. In library
- * `otel`, because it knows every exporter. */
+ * is running. In library `otel`, because it knows every exporter. */
 OTEL_API OTEL_MUST_USE otel_status otel_start(const otel_sdk_options *options);
 
 /* As otel_start, but with only the exporters of the options, without reading the environment or

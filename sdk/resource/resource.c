@@ -32,18 +32,30 @@ static void set_defaults(struct oteli_facts *facts)
     oteli_facts_set(facts, "telemetry.sdk.version", otel_value_string(OTEL_VERSION));
 }
 
-/* What people said, in the environment and in code: it weighs more than what was found. */
-static void gather_said(struct oteli_facts *said, const struct oteli_config *config,
-                        const otel_attribute *attributes, size_t count)
+/* What one place says of the resource: code and the environment, or the program's defaults. */
+struct said {
+    bool is_default;
+    const char *service_version;
+    const otel_attribute *attributes;
+    size_t count;
+    const char *schema_url;
+};
+
+static void gather(struct oteli_facts *facts, const struct oteli_config *config,
+                   const struct said *said)
 {
-    struct oteli_facts code = {.schema_url = config->resource_schema_url};
-    oteli_detect_variable(said, oteli_config_called(config, &config->resource_attributes),
-                          config->resource_attributes);
-    if (config->service_name != NULL)
-        oteli_facts_set(said, "service.name", otel_value_string(config->service_name));
-    for (size_t i = 0; attributes != NULL && i < count; i++)
-        oteli_facts_add(&code, &attributes[i]);
-    oteli_facts_merge(said, &code);
+    char *const *list = &config->resource_attributes;
+    char *const *name = &config->service_name;
+    struct oteli_facts code = {.schema_url = said->schema_url};
+    if (oteli_config_is_program_default(config, list) == said->is_default)
+        oteli_detect_variable(facts, oteli_config_called(config, list), *list);
+    if (*name != NULL && oteli_config_is_program_default(config, name) == said->is_default)
+        oteli_facts_set(facts, "service.name", otel_value_string(*name));
+    if (said->service_version != NULL && said->service_version[0] != '\0')
+        oteli_facts_set(facts, "service.version", otel_value_string(said->service_version));
+    for (size_t i = 0; said->attributes != NULL && i < said->count; i++)
+        oteli_facts_add(&code, &said->attributes[i]);
+    oteli_facts_merge(facts, &code);
 }
 
 /* The URL is a string of protobuf, so it has to be UTF-8. */
@@ -118,21 +130,37 @@ static bool encode(struct oteli_resource *resource, const struct oteli_facts *fa
 otel_status oteli_resource_init(struct oteli_resource *resource, const struct oteli_config *config,
                                 const otel_attribute *attributes, size_t count)
 {
+    const struct said defaults = {
+        .is_default = true,
+        .service_version = config->program.service_version,
+        .attributes = config->program.resource,
+        .count = config->program.resource_count,
+        .schema_url = config->program.resource_schema_url,
+    };
+    const struct said chosen = {
+        .service_version = config->service_version,
+        .attributes = attributes,
+        .count = count,
+        .schema_url = config->resource_schema_url,
+    };
     struct oteli_facts facts = {0};
+    struct oteli_facts by_default = {0};
     struct oteli_facts said = {0};
     struct oteli_entities entities;
     *resource = (struct oteli_resource){0};
     set_defaults(&facts);
     oteli_detect(&facts, config->resource_detectors);
     const otel_value *instance = oteli_facts_get(&facts, INSTANCE);
-    const char *found = instance != NULL ? instance->as.string : NULL;
-    gather_said(&said, config, attributes, count);
+    const char *id = instance != NULL ? instance->as.string : NULL;
+    gather(&by_default, config, &defaults);
+    oteli_facts_merge(&facts, &by_default);
+    gather(&said, config, &chosen);
     oteli_entities_parse(&entities, &facts, oteli_config_called(config, &config->entities),
                          config->entities);
     oteli_entities_yield(&entities, &said);
     oteli_entities_apply(&entities, &facts);
     oteli_facts_merge(&facts, &said);
-    take_own(resource, &facts, found);
+    take_own(resource, &facts, id);
     const bool done = !facts.failed && encode(resource, &facts, &entities);
     if (!done)
         oteli_resource_fini(resource);

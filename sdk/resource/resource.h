@@ -2,8 +2,8 @@
 /* sdk/resource/resource.h - what is being traced: attributes of all sources, merged once at start,
  * as the bytes of an OTLP Resource message. Immutable.
  *
- * Later wins: defaults, detectors, OTEL_ENTITIES, OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME,
- * code. Nothing in it counts against the limits of attributes.
+ * Later wins: defaults, detectors, the program's defaults, OTEL_ENTITIES, OTEL_RESOURCE_ATTRIBUTES,
+ * OTEL_SERVICE_NAME, code. Nothing in it counts against the limits of attributes.
  * Source: OpenTelemetry specification, resource/sdk.md; semantic conventions, resource. */
 #ifndef OTELI_RESOURCE_H
 #define OTELI_RESOURCE_H

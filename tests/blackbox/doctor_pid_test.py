@@ -104,6 +104,13 @@ class WhatCounts(unittest.TestCase):
         self.assertEqual(message(report), "spans go to http://127.0.0.1:9/in/code (code) by "
                          "otlp_http_span_exporter (code); sampler AlwaysOnSampler (code)")
 
+    def test_a_default_of_the_program_is_beaten_by_the_environment(self):
+        with running("defaults", env={"OTEL_SERVICE_NAME": "environment"}) as pid:
+            report = report_of(pid)
+        self.assertRegex(message(report), r"by console_exporter \(default of the program\);")
+        self.assertEqual(settings(report)["OTEL_TRACES_EXPORTER"], ("console", "default of the program"))
+        self.assertEqual(settings(report)["OTEL_SERVICE_NAME"], ("environment", "environment"))
+
     def test_what_keeps_spans_in(self):
         for rule, env in (("process.disabled", {"OTEL_SDK_DISABLED": "true"}),
                           ("process.exporter_none", {"OTEL_TRACES_EXPORTER": "none"}),

@@ -3,6 +3,7 @@
  * standard input.
  *
  *     code       an exporter and a sampler of the program's own, whatever the environment says
+ *     defaults   a service name and an exporter that the environment beats
  *     wipe       overwrite the environment, as servers that set their title do
  *     drop       become another user
  *     close      close all descriptors but the standard ones
@@ -29,6 +30,12 @@ static bool is_asked(int count, char **arguments, const char *word)
     return false;
 }
 
+static otel_status start_with_defaults(void)
+{
+    return otel_start(OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.service_name = "program",
+                                                                    .traces_exporter = "console")));
+}
+
 static otel_status start(bool in_code)
 {
     if (!in_code)
@@ -49,7 +56,8 @@ static otel_status start(bool in_code)
 int main(int count, char **arguments)
 {
     const bool in_code = is_asked(count, arguments, "code");
-    if (start(in_code) != OTEL_OK)
+    const bool has_defaults = is_asked(count, arguments, "defaults");
+    if ((has_defaults ? start_with_defaults() : start(in_code)) != OTEL_OK)
         return 1;
     if (is_asked(count, arguments, "restart") &&
         (otel_shutdown(0) != OTEL_OK ||

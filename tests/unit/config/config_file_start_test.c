@@ -223,6 +223,53 @@ TEST(D3_otel_start_uses_the_file_that_the_environment_names)
     assert_non_null(strstr(last_message, strerror(ENOENT)));
 }
 
+/* What the service is called, by the resource of the running SDK. */
+static bool is_service(const char *name)
+{
+    const struct oteli_resource *resource = &oteli_current.engine->resource;
+    otel_slice rest = {resource->otlp, resource->otlp_length};
+    otel_attribute_view one;
+    bool is_it = false;
+    while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &one))
+        if (one.key.length == 12 && memcmp(one.key.data, "service.name", 12) == 0)
+            is_it = one.value.slice.length == strlen(name) &&
+                    memcmp(one.value.slice.data, name, strlen(name)) == 0;
+    return is_it;
+}
+
+TEST(what_the_file_says_beats_the_defaults_of_the_program)
+{
+    static const struct {
+        const char *more, *service, *header;
+    } rows[] = {
+        {"", "program", "b3"},
+        {"  sampler: {always_on: }\n", "program", "b3"},
+        {"propagator: {composite_list: jaeger}\n", "program", "uber-trace-id"},
+        {"resource: {attributes_list: service.name=list}\n", "list", "b3"},
+        {"resource: {attributes: [{name: service.name, value: own}]}\n", "own", "b3"},
+        {"resource: {detection/development: {detectors: [service: ]}}\n", "environment", "b3"},
+    };
+    setenv("OTEL_SERVICE_NAME", "environment", 1);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[400];
+        snprintf(text, sizeof text, "%s%s", FAKE, rows[i].more);
+        config_path_write(text);
+        assert_int_equal(
+            otel_start_from_file(
+                config_path,
+                OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.service_name = "program",
+                                                              .propagators = "b3",
+                                                              .traces_sampler = "always_off"))),
+            OTEL_OK);
+        trace("test", "a");
+        assert_true(is_service(rows[i].service));
+        assert_string_equal(otel_propagator_fields(otel_propagator_get())[0], rows[i].header);
+        assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
+        assert_string_equal(fake.text, i == 1 ? "a|" : "");
+        memset(&fake, 0, sizeof fake);
+    }
+}
+
 /* spec: D5 configuration/sdk.md#parse SHOULD stable */
 TEST(D5_nothing_starts_from_a_bad_file)
 {

@@ -29,7 +29,7 @@ enum { DOCTOR_SETTINGS = 128, DOCTOR_TYPOS = 8 };
 struct doctor_setting {
     char name[DOCTOR_SHORT];
     char value[256];         /* without secrets */
-    char from[DOCTOR_SHORT]; /* "environment", "code", "--endpoint" */
+    char from[DOCTOR_SHORT]; /* "environment", "code", … (oteli_config_tell), "--endpoint" */
 };
 
 /* A variable that no program reads, and the one that it looks like. */
