@@ -5,8 +5,6 @@
 #include "common/config/configuration.h"
 #include "common/text/text.h"
 
-#include <inttypes.h>
-
 /* Severities of OpenTelemetry to those of OTEL_LOG_LEVEL. Nothing here is fatal. */
 static const char *log_level_of(const char *severity)
 {
@@ -88,55 +86,39 @@ static void read_propagators(const struct oteli_node *node, struct oteli_file *f
 
 /* --- Batch processors --- */
 
-/* A default that is not said and one that is are the same. The defaults are those of
- * common/config/config_table.h. */
-static int64_t number_or(const struct oteli_node *mapping, const char *key, int64_t otherwise)
+/* Put what a batch processor says beside what those before it said. False: another number. */
+static bool put_batch(const struct oteli_node *batch, otel_sdk_options *options)
 {
-    const int64_t number = oteli_read_number(mapping, key);
-    return number != 0 ? number : otherwise;
+    const struct {
+        const char *key;
+        int64_t *option;
+    } rows[] = {{"schedule_delay", &options->bsp_schedule_delay},
+                {"export_timeout", &options->bsp_export_timeout},
+                {"max_queue_size", &options->bsp_max_queue_size},
+                {"max_export_batch_size", &options->bsp_max_export_batch_size}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const int64_t number = oteli_read_number(batch, rows[i].key);
+        if (number != 0 && *rows[i].option != 0 && number != *rows[i].option)
+            return false;
+        if (number != 0)
+            *rows[i].option = number;
+    }
+    return true;
 }
 
-static bool is_same_batch(const otel_sdk_options *a, const otel_sdk_options *b)
-{
-    return a->bsp_schedule_delay == b->bsp_schedule_delay &&
-           a->bsp_export_timeout == b->bsp_export_timeout &&
-           a->bsp_max_queue_size == b->bsp_max_queue_size &&
-           a->bsp_max_export_batch_size == b->bsp_max_export_batch_size;
-}
-
-/* All batch processors share one queue here, so they must agree on its settings. */
+/* All batch processors share one queue here: what one of them says of it counts for all. */
 static void read_batches(const struct oteli_node *processors, struct oteli_file *file,
                          struct oteli_settings *settings)
 {
     size_t index = 0;
-    bool is_first = true;
     const struct oteli_item *item = processors != NULL ? processors->items : NULL;
     for (; item != NULL; item = item->next, index++) {
         const struct oteli_item *kind = item->value->items;
-        if (strcmp(kind->key, "batch") != 0)
-            continue;
-        const int64_t queue = number_or(kind->value, "max_queue_size", 2048);
-        const int64_t size = number_or(kind->value, "max_export_batch_size", 512);
-        const otel_sdk_options batch = {
-            .bsp_schedule_delay = number_or(kind->value, "schedule_delay", 5000),
-            .bsp_export_timeout = number_or(kind->value, "export_timeout", 30000),
-            .bsp_max_queue_size = queue,
-            .bsp_max_export_batch_size = size < queue ? size : queue,
-        };
-        if (is_first && size > queue)
-            oteli_doubt(file, kind->key_place,
-                        "tracer_provider.processors[%zu].batch has batches of %" PRId64
-                        " spans, which do not fit in its queue of %" PRId64
-                        "; using batches of %" PRId64,
-                        index, size, queue, queue);
-        if (is_first)
-            oteli_config_put_over(&settings->options, &batch);
-        else if (!is_same_batch(&batch, &settings->options))
+        if (strcmp(kind->key, "batch") == 0 && !put_batch(kind->value, &settings->options))
             oteli_fault(file, kind->key_place,
-                        "tracer_provider.processors[%zu].batch has other settings than the batch "
+                        "tracer_provider.processors[%zu].batch has other settings than a batch "
                         "processor before it, and all of them share one queue in this build",
                         index);
-        is_first = false;
     }
 }
 

@@ -25,7 +25,7 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-enum { EVENTS = 64, LONGEST_WAIT_US = 50000, SPANS_EACH = 5 };
+enum { EVENTS = 64, LONGEST_WAIT_US = 50000 };
 
 /* A request on its way: what it waits for, what comes then, and its trace. */
 struct request {
@@ -174,9 +174,7 @@ int main(int argc, char **argv)
     allow_descriptors();
 
     const otel_status status =
-        otel_start(OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.service_name = "event-loop"),
-                                    /* They all come at once, and so do their spans. */
-                                    .bsp_max_queue_size = 2048 + count * SPANS_EACH));
+        otel_start(OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.service_name = "event-loop")));
     if (status != OTEL_OK)
         fprintf(stderr, "telemetry is off: %s\n", otel_status_string(status));
     tracer = otel_tracer_get("example.event_loop", "1.0");

@@ -234,7 +234,9 @@ int main(int argc, char **argv)
     handle_signals(&watched);
     const otel_status status =
         otel_start(OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.service_name = "prefork",
-                                                                 .bsp_schedule_delay = 1000)));
+                                                                 .bsp_schedule_delay = 1000,
+                                                                 /* of each worker */
+                                                                 .queue_max_bytes = 4 << 20)));
     if (status != OTEL_OK)
         fprintf(stderr, "telemetry is off: %s\n", otel_status_string(status));
     tracer = otel_tracer_get("example.prefork", "1.0");

@@ -30,6 +30,7 @@
 #define OTELI_MAX_MS INT32_MAX
 #define OTELI_MIN_QUEUE_BYTES (INT64_C(1) << 20)
 #define OTELI_MAX_QUEUE_BYTES (INT64_C(1) << 40)
+#define OTELI_LEAST_SPAN_BYTES 64 /* of an ended one in the queue */
 #define OTELI_MIN_SPOOL_BYTES (INT64_C(1) << 16)
 #define OTELI_MAX_CONCURRENCY 16
 #define OTELI_MAX_FUNCTION_DEPTH 256
@@ -156,25 +157,26 @@
         "How many attributes of a link are kept. `OTEL_ATTRIBUTE_COUNT_LIMIT` does not "           \
         "change it.")
 
-#define OTELI_CONFIG_PROCESSING(ROW)                                                             \
-    ROW(bsp_schedule_delay, "OTEL_BSP_SCHEDULE_DELAY", OTELI_TYPE_DURATION, "5000", 0,           \
-        OTELI_MAX_MS, NULL, OTELI_OPTION,                                                        \
-        "How long spans wait for their batch to become full before they are exported anyway.")   \
-    ROW(bsp_export_timeout, "OTEL_BSP_EXPORT_TIMEOUT", OTELI_TYPE_TIMEOUT, "30000", 0,           \
-        OTELI_MAX_MS, NULL, OTELI_OPTION,                                                        \
-        "How long the export of one batch may take. What is not done by then is dropped and "    \
-        "counted.")                                                                              \
-    ROW(bsp_max_queue_size, "OTEL_BSP_MAX_QUEUE_SIZE", OTELI_TYPE_COUNT, "2048", 1,              \
-        OTELI_MAX_COUNT, NULL, OTELI_OPTION,                                                     \
-        "How many ended spans may wait for their export. The newest are dropped and counted.")   \
-    ROW(bsp_max_export_batch_size, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", OTELI_TYPE_COUNT, "512", 1, \
-        OTELI_MAX_COUNT, NULL, OTELI_OPTION,                                                     \
-        "The most spans in one export. More than the queue holds: the size of the queue, with "  \
-        "a warning. More than half of it also gets a warning, because then spans are dropped "   \
-        "while a batch is on its way.")                                                          \
-    ROW(queue_max_bytes, "OTEL_C_QUEUE_MAX_BYTES", OTELI_TYPE_COUNT, "67108864",                 \
-        OTELI_MIN_QUEUE_BYTES, OTELI_MAX_QUEUE_BYTES, NULL, OTELI_OPTION,                        \
-        "How many bytes the ended spans that wait for their export may occupy, beyond 16 KiB "   \
+#define OTELI_CONFIG_PROCESSING(ROW)                                                               \
+    ROW(bsp_schedule_delay, "OTEL_BSP_SCHEDULE_DELAY", OTELI_TYPE_DURATION, "5000", 0,             \
+        OTELI_MAX_MS, NULL, OTELI_OPTION,                                                          \
+        "How long spans wait for their batch to become full before they are exported anyway.")     \
+    ROW(bsp_export_timeout, "OTEL_BSP_EXPORT_TIMEOUT", OTELI_TYPE_TIMEOUT, "30000", 0,             \
+        OTELI_MAX_MS, NULL, OTELI_OPTION,                                                          \
+        "How long the export of one batch may take. What is not done by then is dropped and "      \
+        "counted.")                                                                                \
+    ROW(bsp_max_queue_size, "OTEL_BSP_MAX_QUEUE_SIZE", OTELI_TYPE_COUNT, NULL, 1, OTELI_MAX_COUNT, \
+        NULL, OTELI_OPTION,                                                                        \
+        "How many ended spans may wait for their export. The newest are dropped and counted. "     \
+        "Unset: as many as `OTEL_C_QUEUE_MAX_BYTES` has room for.")                                \
+    ROW(bsp_max_export_batch_size, "OTEL_BSP_MAX_EXPORT_BATCH_SIZE", OTELI_TYPE_COUNT, "512", 1,   \
+        OTELI_MAX_COUNT, NULL, OTELI_OPTION,                                                       \
+        "The most spans in one export. More than the queue holds: the size of the queue, with "    \
+        "a warning. More than half of it also gets a warning, because then spans are dropped "     \
+        "while a batch is on its way.")                                                            \
+    ROW(queue_max_bytes, "OTEL_C_QUEUE_MAX_BYTES", OTELI_TYPE_COUNT, "16777216",                   \
+        OTELI_MIN_QUEUE_BYTES, OTELI_MAX_QUEUE_BYTES, NULL, OTELI_OPTION,                          \
+        "How many bytes the ended spans that wait for their export may occupy, beyond 16 KiB "     \
         "for each thread. The newest are dropped and counted.")
 
 #define OTELI_CONFIG_HOLDING(ROW)                                                               \

@@ -392,13 +392,12 @@ static otel_status apply_fallbacks(struct loader *loader)
     return OTEL_OK;
 }
 
-/* A batch must fit in the queue; and while one is being exported, the queue has to hold
- * what ends meanwhile. */
-static void fit_batch_to_queue(const struct loader *loader)
+/* Where no number of spans is given, bytes limit the queue before the number does. A batch must fit
+ * in the queue; and while one is being exported, the queue has to hold what ends meanwhile. */
+static void settle_queue(struct oteli_config *config)
 {
-    struct oteli_config *config = loader->config;
-    if (!loader->given[ROW_bsp_max_queue_size] && !loader->given[ROW_bsp_max_export_batch_size])
-        return;
+    if (config->bsp_max_queue_size == OTELI_UNLIMITED)
+        config->bsp_max_queue_size = config->queue_max_bytes / OTELI_LEAST_SPAN_BYTES;
     const int64_t queue = config->bsp_max_queue_size;
     const int64_t batch = config->bsp_max_export_batch_size;
     const bool is_of_environment =
@@ -472,7 +471,7 @@ static otel_status load(struct oteli_config *config, const otel_sdk_options *opt
         oteli_config_fini(config);
         return status;
     }
-    fit_batch_to_queue(&loader);
+    settle_queue(config);
     take_rowless(config, options, defaults);
     return OTEL_OK;
 }

@@ -85,6 +85,12 @@ struct oteli_pass {
     uint64_t flush;        /* … and the newest request for a flush */
 };
 
+/* Spans that threads have dropped because the queue had no room. */
+struct oteli_full_queue {
+    uint64_t spans; /* as many waited as may */
+    uint64_t bytes; /* those that waited took all bytes */
+};
+
 enum { OTELI_SCHEMA_SIZE = 64 };
 
 /* What an engine was started with. Constant, but for a flag of the sampler, and for the program's
@@ -98,8 +104,10 @@ struct oteli_engine_settings {
     void *tracer_enabled_state;
     struct oteli_tail_rules tail;
 
-    uint64_t queue_size; /* spans */
-    size_t batch_size;   /* spans */
+    uint64_t queue_size;      /* spans */
+    uint64_t queue_max_bytes; /* of its lines */
+    uint64_t paced_size;      /* the queue as far as the worker counts on it: worker.c */
+    size_t batch_size;        /* spans */
     uint64_t schedule_delay_ns;
     uint64_t export_timeout_ns; /* UINT64_MAX: none */
 
@@ -136,10 +144,10 @@ struct oteli_engine {
     struct oteli_drain drain;
     struct oteli_pass pass;
     struct oteli_event_fds event_fds;
-    uint64_t told_drops;      /* by threads, and known to the log … */
-    uint64_t drops_meanwhile; /* … since it said that the queue is full; 0: it is not */
-    uint64_t tick_ns;         /* when to export the spans that wait; UINT64_MAX: asleep */
-    bool asleep;              /* the generation says so: the next span wakes us */
+    struct oteli_full_queue told; /* by threads, and known to the log … */
+    uint64_t drops_meanwhile;     /* … since it said that the queue is full; 0: it is not */
+    uint64_t tick_ns;             /* when to export the spans that wait; UINT64_MAX: asleep */
+    bool asleep;                  /* the generation says so: the next span wakes us */
 
     /* of any thread, through the mutex */
     pthread_mutex_t mutex;

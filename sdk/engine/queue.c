@@ -7,6 +7,7 @@
  * sum of all quotas, lines and batches never exceeds the queue's size. Mounts reserve what they
  * need, all or nothing, and take nothing from a quota. */
 #include "sdk/engine/queue.h"
+#include "api/record/line.h"
 #include "sdk/engine/engine.h"
 
 enum { LARGEST_QUOTA = 128, FEW_THREADS = 2 };
@@ -115,7 +116,12 @@ void oteli_queue_request_drain(struct oteli_sdk *sdk)
 
 void oteli_queue_hand_over(struct oteli_sdk *sdk, struct oteli_line *line)
 {
-    oteli_ring_put(&((struct oteli_engine *)(void *)sdk)->ring, line);
+    struct oteli_engine *engine = (struct oteli_engine *)(void *)sdk;
+    oteli_ring_put(&engine->ring, line);
+    /* The worker may wait for more spans than there is memory for. */
+    if (oteli_waker_is_armed(&engine->waker) &&
+        oteli_lines_queued_bytes() > engine->settings.queue_max_bytes / 2)
+        ask_for_drain(engine);
 }
 
 void oteli_queue_wake(struct oteli_sdk *sdk)

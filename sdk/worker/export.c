@@ -77,20 +77,27 @@ void oteli_export_tell_drops(struct oteli_engine *engine)
 {
     if (engine->pipeline_count == 0)
         return; /* without an exporter spans are discarded, not lost */
-    uint64_t dropped = 0;
-    for (const struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next)
-        if (oteli_load_acquire_64(&at->generation) == engine->sdk.generation)
-            dropped += oteli_load_relaxed_64(&at->counts.dropped[OTEL_DROP_QUEUE_FULL]) +
-                       oteli_load_relaxed_64(&at->counts.dropped[OTEL_DROP_BYTE_LIMIT]);
-    const uint64_t more = dropped - engine->told_drops;
+    struct oteli_full_queue now = {0};
+    for (const struct oteli_thread *at = oteli_threads(); at != NULL; at = at->next) {
+        if (oteli_load_acquire_64(&at->generation) != engine->sdk.generation)
+            continue;
+        now.spans += oteli_load_relaxed_64(&at->counts.dropped[OTEL_DROP_QUEUE_FULL]);
+        now.bytes += oteli_load_relaxed_64(&at->counts.dropped[OTEL_DROP_BYTE_LIMIT]);
+    }
+    const bool is_for_bytes = now.bytes - engine->told.bytes > now.spans - engine->told.spans;
+    const uint64_t more = now.spans - engine->told.spans + now.bytes - engine->told.bytes;
     const uint64_t meanwhile = engine->drops_meanwhile;
-    engine->told_drops = dropped;
+    engine->told = now;
     engine->drops_meanwhile = more != 0 ? meanwhile + more : 0;
-    if (more != 0 && meanwhile == 0)
+    if (more != 0 && meanwhile == 0 && is_for_bytes)
         OTELI_LOG_LOST(OTEL_LOG_WARN, more,
-                       "losing spans: the queue of %" PRIu64
-                       " (OTEL_BSP_MAX_QUEUE_SIZE) or its memory "
-                       "(OTEL_C_QUEUE_MAX_BYTES) is full; %" PRIu64 " span%s lost so far",
+                       "losing spans: the queue is full with %" PRIu64 " bytes; %" PRIu64
+                       " span%s lost so far (OTEL_C_QUEUE_MAX_BYTES makes room for more)",
+                       engine->settings.queue_max_bytes, more, oteli_is_or_are(more));
+    else if (more != 0 && meanwhile == 0)
+        OTELI_LOG_LOST(OTEL_LOG_WARN, more,
+                       "losing spans: the queue is full with %" PRIu64 " spans; %" PRIu64
+                       " span%s lost so far (OTEL_BSP_MAX_QUEUE_SIZE makes room for more)",
                        engine->settings.queue_size, more, oteli_is_or_are(more));
     if (more == 0 && meanwhile != 0)
         OTELI_LOG_LOST(OTEL_LOG_WARN, meanwhile,

@@ -291,7 +291,7 @@ static uint64_t expect(const struct oteli_engine *engine, uint64_t batch_ns)
 {
     const uint64_t capacity = engine->batch->capacity;
     const uint64_t batches =
-        oteli_min(engine->settings.queue_size / 2 / capacity, PACE_MOST_NS / batch_ns);
+        oteli_min(engine->settings.paced_size / 2 / capacity, PACE_MOST_NS / batch_ns);
     return batches * capacity + capacity / 8;
 }
 
@@ -307,21 +307,21 @@ void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pac
 {
     const uint64_t taken = engine->drain.taken - pace->taken;
     const uint64_t capacity = engine->batch->capacity;
-    if (taken < capacity || engine->settings.queue_size < 2 * capacity)
+    if (taken < capacity || engine->settings.paced_size < 2 * capacity)
         return; /* not a batch since the last sleep: threads wake the worker */
     const uint64_t batch_ns = (now_ns - pace->since_ns) / (taken / capacity);
     pace->taken = engine->drain.taken;
     pace->since_ns = now_ns;
     if (batch_ns > PACE_MOST_NS)
         return;
-    int64_t bell_at = (int64_t)(engine->settings.queue_size / 2);
+    int64_t bell_at = (int64_t)(engine->settings.paced_size / 2);
     if (batch_ns >= PACE_LEAST_NS) {
         const uint64_t expected = expect(engine, batch_ns);
         const uint64_t there = oteli_min(waiting_now(engine), expected);
         const uint64_t next_ns = now_ns + batch_ns * (expected - there) / capacity;
         if (next_ns < *deadline_ns)
             *deadline_ns = next_ns;
-        bell_at = (int64_t)oteli_min(expected + capacity / 2, engine->settings.queue_size / 4 * 3);
+        bell_at = (int64_t)oteli_min(expected + capacity / 2, engine->settings.paced_size / 4 * 3);
     }
     const int64_t missing = bell_at - (int64_t)engine->batch->count;
     if (*wanted < missing)

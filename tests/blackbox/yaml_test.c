@@ -97,7 +97,7 @@ static void a_list_of_headers_with_another_entry_is_a_fault_that_shows_no_value(
     assert_int_equal(check(EXPORTER("otlp_http: {headers_list: }")), OTEL_OK);
 }
 
-static void a_batch_above_its_queue_is_said_of_the_file(void **state)
+static void a_batch_above_its_queue_is_said_once(void **state)
 {
     (void)state;
     static const char two_processors[] =
@@ -108,10 +108,10 @@ static void a_batch_above_its_queue_is_said_of_the_file(void **state)
     write_file(two_processors);
     assert_int_equal(otel_start_from_file(path, NULL), OTEL_OK);
     assert_int_equal(otel_shutdown(60000), OTEL_OK);
-    assert_said(
-        ":4:7: tracer_provider.processors[0].batch has batches of 512 spans, which do not fit "
-        "in its queue of 100; using batches of 100");
-    assert_null(strstr(said, "processors[1]"));
+    static const char line[] =
+        "a batch of 512 spans does not fit in a queue of 100; using batches of 100";
+    assert_said(line);
+    assert_null(strstr(strstr(said, line) + 1, line));
     assert_null(strstr(said, "OTEL_BSP_"));
 }
 
@@ -133,7 +133,7 @@ int main(void)
         cmocka_unit_test(a_path_that_cannot_be_opened_is_named_with_its_reason),
         cmocka_unit_test(every_unknown_propagator_is_named),
         cmocka_unit_test(a_list_of_headers_with_another_entry_is_a_fault_that_shows_no_value),
-        cmocka_unit_test(a_batch_above_its_queue_is_said_of_the_file),
+        cmocka_unit_test(a_batch_above_its_queue_is_said_once),
         cmocka_unit_test(entities_of_the_program_are_not_called_by_the_variable),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);

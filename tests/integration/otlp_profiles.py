@@ -190,7 +190,7 @@ def run_profiled(program, folder, **settings):
                    if not name.startswith("OTEL_")}
     environment.update(OTEL_EXPORTER_OTLP_ENDPOINT=collector.endpoint, OTEL_C_PROFILER="on",
                        OTEL_C_PROFILER_OUT="otlp", OTEL_C_PROFILER_HZ="997",
-                       OTEL_BSP_MAX_QUEUE_SIZE="1000000", **settings)
+                       OTEL_C_QUEUE_MAX_BYTES=str(256 << 20), **settings)
     subprocess.run([program, "1"], env=environment, check=True, timeout=600, cwd=folder)
     collector.stop()
     return list(collector.requests())

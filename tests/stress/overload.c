@@ -7,7 +7,8 @@
  *     overload_stress receiver    OTLP to a receiver that reads slowly
  *     overload_stress down        spans of 1 MiB for a receiver that is not there
  *     overload_stress footprint   20 threads, the default queue, and a receiver that keeps up: the
- *                                 SDK adds at most 8 MiB to what the program had before otel_start
+ *                                 SDK adds at most 8 MiB and the bytes of the queue to what the
+ *                                 program had before otel_start
  *
  * Memory: first the producers do the same and cancel each span at its end. What the process
  * has then, at most, is what so many threads with such spans have in any case; the queue may
@@ -27,8 +28,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { PRODUCERS = 16, FOOTPRINT_PRODUCERS = 20, FOOTPRINT_KIB = 8 * 1024, TOUCHED = 16 * 1024 };
+enum { PRODUCERS = 16, FOOTPRINT_PRODUCERS = 20, TOUCHED = 16 * 1024 };
 enum { MIB = 1024 * 1024, CAP_BYTES = 32 * MIB, KIB = 1024, HUNDRED = 100 };
+enum { QUEUE_SIZE = 2048, DEFAULT_KIB = 16 * KIB, FOOTPRINT_KIB = DEFAULT_KIB + 8 * KIB };
 enum { LAPS_MS = 700, LONG_SCALE = 60, RECOVERY_TRIES = 20000 };
 enum {
     NS_PER_MS = 1000000,
@@ -241,6 +243,7 @@ static otel_status start_exporter(void)
     slow.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     STRESS_CHECK(slow.event >= 0);
     return otel_start_with(OTEL_SDK_OPTIONS(.exporters = &exporter, .exporter_count = 1,
+                                            .bsp_max_queue_size = QUEUE_SIZE,
                                             .queue_max_bytes = CAP_BYTES,
                                             .bsp_schedule_delay = DELAY_MS));
 }
@@ -368,7 +371,7 @@ static void measure_footprint(unsigned scale)
 int main(int argc, char **argv)
 {
     static const struct scene exporter = {start_exporter, recover_exporter, OTEL_DROP_QUEUE_FULL};
-    static const struct scene receiver = {start_receiver, recover_receiver, OTEL_DROP_QUEUE_FULL};
+    static const struct scene receiver = {start_receiver, recover_receiver, OTEL_DROP_BYTE_LIMIT};
     static const struct scene down = {start_down, NULL, OTEL_DROP_BYTE_LIMIT};
     const char *what = argc > 1 ? argv[1] : "exporter";
     tracer = otel_tracer_get("stress", NULL);

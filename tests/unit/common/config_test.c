@@ -77,7 +77,7 @@ TEST(the_environment_is_read_only_when_asked_to)
 
     assert_int_equal(oteli_config_load(&config, NULL, false), OTEL_OK);
 
-    assert_int_equal(config.bsp_max_queue_size, 2048);
+    assert_int_equal(config.bsp_max_queue_size, 16777216 / 64);
 }
 
 static bool keep_all(void *state, const otel_tail *tail)
@@ -133,9 +133,10 @@ struct bad_value {
 };
 
 static const struct bad_value bad_values[] = {
-    {"OTEL_BSP_MAX_QUEUE_SIZE", "0", "is not a whole number from 1 to 2147483647; using 2048"},
+    {"OTEL_BSP_MAX_QUEUE_SIZE", "0",
+     "is not a whole number from 1 to 2147483647; it counts as unset"},
     {"OTEL_C_QUEUE_MAX_BYTES", "1048575",
-     "is not a whole number from 1048576 to 1099511627776; using 67108864"},
+     "is not a whole number from 1048576 to 1099511627776; using 16777216"},
     {"OTEL_BSP_SCHEDULE_DELAY", "5s",
      "is not a whole number of milliseconds from 0 to 2147483647; using 5000"},
     {"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "1.5",
@@ -280,7 +281,7 @@ TEST(E_OTEL_numbers_have_the_defaults_of_the_specification)
 {
     static const char *const rows[][2] = {
         {"bsp_schedule_delay", "5000"},         {"bsp_export_timeout", "30000"},
-        {"bsp_max_queue_size", "2048"},         {"bsp_max_export_batch_size", "512"},
+        {"bsp_max_queue_size", NULL},           {"bsp_max_export_batch_size", "512"},
         {"attribute_value_length_limit", NULL}, {"attribute_count_limit", "128"},
         {"span_event_count_limit", "128"},      {"span_link_count_limit", "128"},
         {"event_attribute_count_limit", "128"}, {"link_attribute_count_limit", "128"},
@@ -328,6 +329,8 @@ static int64_t expected_value(size_t index)
 {
     const struct oteli_config_row *row = &oteli_config_rows[index];
     int64_t number = expected_number(row);
+    if (number < 0 && strcmp(row->name, "bsp_max_queue_size") == 0)
+        number = expected_value(row_of("queue_max_bytes")) / 64;
     if (number < 0 && row->default_text != NULL)
         number = strtoll(row->default_text, NULL, 10);
     if (number < 0)

@@ -197,7 +197,7 @@ TEST(D3_the_environment_does_not_count)
     trace("test", "a");
     assert_traced("a|");
     assert_int_equal(oteli_current.engine->pipeline_count, 1);
-    assert_int_equal(oteli_current.engine->settings.queue_size, 2048);
+    assert_int_equal(oteli_current.engine->settings.queue_size, 16777216 / 64);
 }
 
 /* spec: E-OTEL_CONFIG_FILE D3 configuration/sdk-environment-variables.md#declarative-configuration
@@ -259,10 +259,12 @@ TEST(what_the_file_says_beats_the_defaults_of_the_program)
                 config_path,
                 OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.service_name = "program",
                                                               .propagators = "b3",
-                                                              .traces_sampler = "always_off"))),
+                                                              .traces_sampler = "always_off",
+                                                              .bsp_max_queue_size = 1000))),
             OTEL_OK);
         trace("test", "a");
         assert_true(is_service(rows[i].service));
+        assert_int_equal(oteli_current.engine->settings.queue_size, 1000);
         assert_string_equal(otel_propagator_fields(otel_propagator_get())[0], rows[i].header);
         assert_int_equal(otel_shutdown(FOREVER_MS), OTEL_OK);
         assert_string_equal(fake.text, i == 1 ? "a|" : "");

@@ -542,14 +542,23 @@ TEST(D5_all_faults_are_said_at_once)
 
 TEST(batch_processors_have_to_agree)
 {
-    good(HEAD "tracer_provider:\n  processors:\n    - batch: {exporter: {console: }}\n"
-              "    - batch: {max_queue_size: 2048, schedule_delay: , exporter: {otlp_http: }}\n");
+    static const char first[] = "tracer_provider:\n  processors:\n"
+                                "    - batch: {max_queue_size: 2048, exporter: {console: }}\n";
+    char text[400];
+    snprintf(text, sizeof text, "%s%s%s", HEAD, first,
+             "    - batch: {schedule_delay: 70, export_timeout: , exporter: {console: }}\n"
+             "    - batch: {max_queue_size: 2048, exporter: {otlp_http: }}\n");
+    good(text);
+    assert_int_equal(config_file.settings.options.bsp_max_queue_size, 2048);
+    assert_int_equal(config_file.settings.options.bsp_schedule_delay, 70);
+    assert_int_equal(config_file.settings.options.bsp_export_timeout, 0);
 
-    config_file_read(HEAD "tracer_provider:\n  processors:\n    - batch: {exporter: {console: }}\n"
-                          "    - batch: {max_queue_size: 4096, exporter: {otlp_http: }}\n");
+    snprintf(text, sizeof text, "%s%s%s", HEAD, first,
+             "    - batch: {max_queue_size: 4096, exporter: {otlp_http: }}\n");
+    config_file_read(text);
     assert_string_equal(config_file_errors,
                         "t.yaml:5:7: tracer_provider.processors[1].batch has other settings than "
-                        "the batch processor before it, and all of them share one queue in this "
+                        "a batch processor before it, and all of them share one queue in this "
                         "build\n");
 }
 

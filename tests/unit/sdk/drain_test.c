@@ -72,7 +72,7 @@ TEST(O6_a_full_queue_is_said_when_it_begins_to_lose_and_when_it_does_not)
         else
             hand_flush(&hand);
         assert_int_equal(warnings, 1);
-        assert_non_null(strstr(last_warning, "losing spans: the queue of 50"));
+        assert_non_null(strstr(last_warning, "losing spans: the queue is full with 50 spans; "));
         assert_non_null(strstr(last_warning, "20 spans are lost so far"));
     }
     hand_spans(&hand, "a", 1);

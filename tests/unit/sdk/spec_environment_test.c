@@ -229,10 +229,10 @@ TEST(E_OTEL_EXPORTER_OTLP_PROTOCOL_is_a_word)
 TEST(E_OTEL_BSP_MAX_EXPORT_BATCH_SIZE_fits_into_the_queue)
 {
     static const char name[] = "bsp_max_export_batch_size";
-    static const struct try batches[] = {{"4096", "2048", true},
-                                         {"2048", "2048", true},
-                                         {"1025", "1025", true},
-                                         {"1024", "1024", false}};
+    static const struct try batches[] = {{"262145", "262144", true},
+                                         {"262144", "262144", true},
+                                         {"131073", "131073", true},
+                                         {"131072", "131072", false}};
     static const struct try queues[] = {
         {"1024", "512", false}, {"1023", "512", true}, {"256", "256", true}, {"1", "1", true}};
     CHECK("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", name, batches);
