@@ -151,14 +151,28 @@ void wire_add_line(struct wire_lines *lines, const char *name, const char *value
         lines->length += (size_t)wrote;
 }
 
+/* Cut http://ADDRESS:PORT/PATH. */
+static bool cut_url(const char *url, char host[16], uint16_t *port, const char **path)
+{
+    const char *start = url + strlen("http://");
+    const char *colon = strncmp(url, "http://", strlen("http://")) == 0 ? strchr(start, ':') : NULL;
+    if (colon == NULL || colon - start > 15)
+        return false;
+    memcpy(host, start, (size_t)(colon - start));
+    host[colon - start] = '\0';
+    char *end;
+    *port = (uint16_t)strtoul(colon + 1, &end, 10);
+    *path = end;
+    return *end == '/';
+}
+
 unsigned wire_post(const char *url, const struct wire_lines *headers, struct wire_text body)
 {
     struct sockaddr_in server = {.sin_family = AF_INET};
     char host[16];
+    const char *path;
     uint16_t port;
-    int path = 0;
-    if (sscanf(url, "http://%15[0-9.]:%hu%n", host, &port, &path) != 2 || url[path] != '/' ||
-        inet_pton(AF_INET, host, &server.sin_addr) != 1)
+    if (!cut_url(url, host, &port, &path) || inet_pton(AF_INET, host, &server.sin_addr) != 1)
         return 0;
     server.sin_port = htons(port);
     char head[512];
@@ -166,19 +180,18 @@ unsigned wire_post(const char *url, const struct wire_lines *headers, struct wir
         snprintf(head, sizeof head,
                  "POST %s HTTP/1.1\r\nHost: %s:%u\r\nContent-Type: application/json\r\n"
                  "Connection: close\r\nContent-Length: %zu\r\n",
-                 url + path, host, port, body.length);
+                 path, host, port, body.length);
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    unsigned status = 0;
-    char answer[64] = "";
-    if (fd >= 0 && (size_t)length < sizeof head &&
-        connect(fd, (struct sockaddr *)&server, sizeof server) == 0 &&
-        send_all(fd, head, (size_t)length) && send_all(fd, headers->text, headers->length) &&
-        send_all(fd, "\r\n", 2) && send_all(fd, body.data, body.length) &&
-        recv(fd, answer, sizeof answer - 1, MSG_WAITALL) > 0)
-        sscanf(answer, "HTTP/1.%*1d %3u", &status);
+    char answer[64] = ""; /* "HTTP/1.1 200 …" */
+    const bool is_answered = fd >= 0 && (size_t)length < sizeof head &&
+                             connect(fd, (struct sockaddr *)&server, sizeof server) == 0 &&
+                             send_all(fd, head, (size_t)length) &&
+                             send_all(fd, headers->text, headers->length) &&
+                             send_all(fd, "\r\n", 2) && send_all(fd, body.data, body.length) &&
+                             recv(fd, answer, sizeof answer - 1, MSG_WAITALL) > 12;
     if (fd >= 0)
         close(fd);
-    return status;
+    return is_answered ? (unsigned)strtoul(answer + 9, NULL, 10) : 0;
 }
 
 /* ---- the array of calls ---- */
