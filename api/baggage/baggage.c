@@ -103,8 +103,12 @@ void otel_baggage_each(otel_baggage baggage, otel_baggage_visitor *visit, void *
     uint32_t at = 0;
     const struct oteli_baggage_entry *entry;
     while ((entry = oteli_baggage_entry_at(entries, at)) != NULL) {
-        const char *metadata = entry->metadata_length != 0 ? oteli_baggage_metadata(entry) : NULL;
-        if (!visit(state, oteli_baggage_name(entry), oteli_baggage_value(entry), metadata))
+        const otel_baggage_entry shown = {
+            .name = {oteli_baggage_name(entry), entry->name_length},
+            .value = {oteli_baggage_value(entry), entry->value_length},
+            .metadata = {oteli_baggage_metadata(entry), entry->metadata_length},
+        };
+        if (!visit(state, &shown))
             break;
         at += oteli_baggage_entry_length(entry);
     }

@@ -121,19 +121,19 @@ static bool stays(char c)
     return c > ' ' && c < 0x7f && strchr("\"%+,;\\", c) == NULL;
 }
 
-static bool send_entry(void *state, const char *name, const char *value, const char *metadata)
+/* There is no place for its metadata. */
+static bool send_entry(void *state, const otel_baggage_entry *entry)
 {
-    (void)metadata; /* there is no place for it */
     const struct sending *sending = state;
     char header[PREFIX + LONGEST_NAME + 1];
     char text[LONGEST_VALUE + 1];
-    const size_t name_length = strlen(name);
-    if (name_length > LONGEST_NAME || !oteli_is_token(name, name_length))
+    const otel_slice name = entry->name;
+    if (name.length > LONGEST_NAME || !oteli_is_token(name.data, name.length))
         return true;
     memcpy(header, prefix, PREFIX);
-    memcpy(header + PREFIX, name, name_length + 1);
+    memcpy(header + PREFIX, name.data, name.length + 1);
     char *end = text;
-    for (const char *at = value; *at != '\0'; at++) {
+    for (const char *at = entry->value.data; at != entry->value.data + entry->value.length; at++) {
         if (end - text + 3 > LONGEST_VALUE)
             return true; /* whole, or not at all */
         if (stays(*at))

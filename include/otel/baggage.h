@@ -65,11 +65,17 @@ OTEL_API size_t otel_baggage_get(otel_baggage baggage, const char *name, char *v
 OTEL_API size_t otel_baggage_get_metadata(otel_baggage baggage, const char *name, char *metadata,
                                           size_t size);
 
+/* An entry; its metadata is empty where there is none. Behind each text there is a NUL; a value
+ * from a header may have others in it. */
+typedef struct otel_baggage_entry {
+    otel_slice name;
+    otel_slice value;
+    otel_slice metadata;
+} otel_baggage_entry;
+
 /* All entries, in any order. For each, `visit` is called with texts that are valid during the
- * call (metadata NULL: none); it returns false to stop. A value from a header may have a NUL in
- * it, at which this text ends; otel_baggage_get has all of it. */
-typedef bool otel_baggage_visitor(void *state, const char *name, const char *value,
-                                  const char *metadata);
+ * call; it returns false to stop. */
+typedef bool otel_baggage_visitor(void *state, const otel_baggage_entry *entry);
 OTEL_API void otel_baggage_each(otel_baggage baggage, otel_baggage_visitor *visit, void *state);
 
 /* How many entries there are. */

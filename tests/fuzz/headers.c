@@ -3,7 +3,7 @@
  * by itself and for all of them together. What is extracted must survive being injected and
  * extracted again; so it must as environment variables. */
 #include "tests/fuzz/fuzz.h"
-#include <otel/baggage.h>
+#include <otel/ffi.h>
 #include <otel/propagate.h>
 
 #include <strings.h>
@@ -96,14 +96,16 @@ struct copying {
     otel_baggage from, to;
 };
 
-static bool copy_entry(void *state, const char *name, const char *value, const char *metadata)
+static bool copy_entry(void *state, const otel_baggage_entry *entry)
 {
     static char whole[BAGGAGE_BYTES + 1];
     struct copying *copying = state;
-    const size_t length = otel_baggage_get(copying->from, name, whole, sizeof whole);
-    fuzz_check(name[0] != '\0' && length <= BAGGAGE_BYTES && strncmp(whole, value, length) == 0);
-    fuzz_check(metadata == NULL || metadata[0] != '\0');
-    copying->to = otel_baggage_set(copying->to, name, value, metadata);
+    const otel_slice name = entry->name, value = entry->value, metadata = entry->metadata;
+    const size_t length = otel_baggage_get(copying->from, name.data, whole, sizeof whole);
+    fuzz_check(name.length != 0 && length == value.length && length <= BAGGAGE_BYTES &&
+               memcmp(whole, value.data, length) == 0);
+    otel_baggage_set_p(&copying->to, &copying->to, name.data, name.length, value.data, value.length,
+                       metadata.data, metadata.length);
     return true;
 }
 

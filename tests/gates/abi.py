@@ -177,7 +177,7 @@ BREAKS = [  # file, text, what it becomes
     ("sampler.h", "OTEL_SAMPLING_ROOM = 16", "OTEL_SAMPLING_ROOM = 17"),
     ("trace.h", "otel_span_cancel(otel_span span)", "otel_span_cancel(otel_span_ref span)"),
     ("trace.h", "void otel_span_cancel(", "int otel_span_cancel("),
-    ("baggage.h", "bool otel_baggage_visitor(void *state, ", "bool otel_baggage_visitor("),
+    ("baggage.h", "bool otel_baggage_visitor(void *state, ", "void otel_baggage_visitor(void *state, "),
     ("trace.h", "    uint64_t start_ns; /* Unix", "    int64_t start_ns; /* Unix"),
     ("trace.h", "    size_t link_count;\n", ""),
     ("exporter.h", "    bool boolean;\n", "    bool boolean;\n    bool more;\n"),

@@ -22,10 +22,9 @@ static otel_baggage make_large(void)
 }
 
 /* Reads a baggage for as long as the other thread takes to fork. */
-static bool wait_for_the_fork(void *state, const char *name, const char *value,
-                              const char *metadata)
+static bool wait_for_the_fork(void *state, const otel_baggage_entry *entry)
 {
-    (void)state, (void)name, (void)value, (void)metadata;
+    (void)state, (void)entry;
     pthread_barrier_wait(&gate);
     pthread_barrier_wait(&gate);
     return true;

@@ -277,11 +277,14 @@ TEST(values_and_attributes_of_a_context_go_by_pointers)
     assert_int_equal(otel_context_get_attributes(&context, &found, 1), 1);
 }
 
-static bool count_entries(void *state, const char *name, const char *value, const char *metadata)
+static bool count_entries(void *state, const otel_baggage_entry *entry)
 {
-    (void)name;
-    (void)value;
-    (void)metadata;
+    assert_int_equal(entry->name.length, 4);
+    assert_string_equal(entry->name.data, "user");
+    assert_int_equal(entry->value.length, 3);
+    assert_string_equal(entry->value.data, "ada");
+    assert_int_equal(entry->metadata.length, 3);
+    assert_string_equal(entry->metadata.data, "p=1");
     ++*(size_t *)state;
     return true;
 }

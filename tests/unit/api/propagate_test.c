@@ -264,11 +264,11 @@ TEST(C10_33_members_are_too_many_in_as_many_lines_too)
 /* --- Jaeger, and how W3C Baggage and it share a baggage --- */
 
 /* The baggage of a context: "name=value;metadata " for each entry. */
-static bool write_entry(void *text, const char *name, const char *value, const char *metadata)
+static bool write_entry(void *text, const otel_baggage_entry *entry)
 {
     const size_t at = strlen(text);
-    snprintf((char *)text + at, 1000 - at, "%s=%s%s%s ", name, value, metadata != NULL ? ";" : "",
-             metadata != NULL ? metadata : "");
+    snprintf((char *)text + at, 1000 - at, "%s=%s%s%s ", entry->name.data, entry->value.data,
+             entry->metadata.length != 0 ? ";" : "", entry->metadata.data);
     return true;
 }
 
@@ -353,6 +353,13 @@ TEST(C14_baggage_has_a_header_for_each_entry)
 
     assert_string_equal(sent(JAEGER, &context), "uberctx-user: alice\n"
                                                 "uberctx-City: Z%C3%BCrich%20%25\n");
+}
+
+TEST(a_value_with_a_nul_goes_on_whole)
+{
+    carrier_add(&in, "uberctx-key", "a%00b");
+    const otel_context context = extract(JAEGER);
+    assert_string_equal(sent(JAEGER, &context), "uberctx-key: a%00b\n");
 }
 
 TEST(a_carrier_that_cannot_list_gives_no_baggage)

@@ -140,12 +140,12 @@ struct seen {
     size_t stop_after;
 };
 
-static bool see(void *state, const char *name, const char *value, const char *metadata)
+static bool see(void *state, const otel_baggage_entry *entry)
 {
     struct seen *seen = state;
     const size_t at = strlen(seen->text);
-    snprintf(seen->text + at, sizeof seen->text - at, "%s=%s;%s ", name, value,
-             metadata != NULL ? metadata : "-");
+    snprintf(seen->text + at, sizeof seen->text - at, "%s=%s;%s ", entry->name.data,
+             entry->value.data, entry->metadata.length != 0 ? entry->metadata.data : "-");
     return --seen->stop_after != 0;
 }
 
