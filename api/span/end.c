@@ -357,8 +357,9 @@ void otel_span_end_unless_shorter(otel_span span, uint64_t min_ns)
     const otel_span_ref ref = otel_span_ref_of(&span);
     const bool is_detached = oteli_ref_where(ref.place) == OTELI_SPAN_IN_POOL;
     oteli_notice_fork();
-    struct oteli_thread *thread = is_detached ? oteli_thread_own() : oteli_self;
-    if ((ref.place & OTEL_SPAN_IS_RECORDING_) != 0 && thread != NULL &&
+    const bool has_state = !is_detached || oteli_thread_own() != NULL;
+    struct oteli_thread *thread = oteli_self;
+    if ((ref.place & OTEL_SPAN_IS_RECORDING_) != 0 && has_state &&
         oteli_thread_enter_call(thread)) {
         struct oteli_active_span *active = oteli_open_find(thread, ref);
         if (active != NULL && oteli_active_records(active) && is_shorter(active, min_ns) &&

@@ -115,12 +115,12 @@ OTEL_API size_t otel_span_context_tracestate(const otel_span_context *context, c
 OTEL_API otel_context otel_current_context(void);
 OTEL_API otel_span otel_current_span(void);
 
-/* The time that a span would read now, as Unix time: for otel_span_end_at, events and start_ns, in
- * whose order with other times of spans a reading of another clock does not stand. It is that of
- * the current span's trace: a trace goes on evenly when the wall clock is set, so for a span that is
- * not of that trace it can be off by as much as the wall clock was set since the span's trace
- * began. Without an SDK, CLOCK_REALTIME. Lock-free; some 20 ns, but 1 us once in a millisecond, and
- * each time where the clock is no counter of the processor (OTEL_C_CLOCK). */
+/* The time that a span would read now, as Unix time: for otel_span_end_at, events and start_ns. A
+ * reading of another clock is not in order with the times that spans read. It is a time of the
+ * current span's trace, which goes on evenly when the wall clock is set; so for a span of another
+ * trace it can be off by as much as the clock was set since that began. Without an SDK,
+ * CLOCK_REALTIME. No lock; some 50 ns, but 2 us once in a millisecond, and always with the clock
+ * `monotonic` (OTEL_C_CLOCK). */
 OTEL_API uint64_t otel_now_ns(void);
 
 /* This context with another active span. */

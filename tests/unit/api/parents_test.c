@@ -228,11 +228,12 @@ TEST(one_that_could_not_be_made_remembers_nothing)
 
 static int forget_and_add(void)
 {
+    const otel_span_context sampled = {.trace_id = {1}, .span_id = {1}, .flags = 1};
     otel_parents_mount(parents, NULL, NULL);
     int wrong = 0;
     for (int i = 0; i < 3; i++)
-        wrong += !add_request("of the child");
-    return wrong + add_request("one more");
+        wrong += !add(otel_span_wrap(&sampled));
+    return wrong + add(otel_span_wrap(&sampled));
 }
 
 TEST(a_child_forgets_what_its_parent_remembers)
