@@ -8,11 +8,15 @@
  * first attach and for the first tracestates, and bounded from then on.
  *
  * Threads:  any thread. The current context belongs to the calling thread.
- * Signals:  a handler may read the current span, whatever it has interrupted: otel_current_span,
- *           otel_span_get_context and the functions that read a span context do not allocate and
- *           take no lock. All other functions of otel-c may do both, so a handler may call them
- *           only where it cannot have interrupted malloc. A span that it makes while its thread is
- *           inside otel-c records nothing, and is counted as OTEL_DROP_REENTRANT.
+ * Signals:  any handler may call, whatever it has interrupted, what takes no lock and no memory:
+ *           all that reads a span context, otel_span_get_context, otel_span_wrap,
+ *           otel_current_span, otel_current_context, otel_now_ns, otel_span_mark_here,
+ *           otel_context_with_span, _create_key, _with_value and _get_value, and otel_parents_add.
+ *           Calls from the start to the end of a span, attach and detach may take both, so a
+ *           handler may make them only where it cannot have interrupted malloc. If it has
+ *           interrupted otel-c on its thread they do nothing, and a span that it starts there is
+ *           counted as OTEL_DROP_REENTRANT. Never: otel/sdk.h, otel_lines_free. docs/THREADS.md has
+ *           them all.
  * Errors:   none. An all-zero value is valid everywhere and means "no span".
  * Source:   OpenTelemetry specification, context/README.md and trace/api.md. */
 #ifndef OTEL_CONTEXT_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tests/unit/api/interrupted_test.c - specification of calls of the API that a signal handler
  * interrupts which traces itself: after some of their instructions, and with OTEL_TEST_LONG=1 after
- * any. The handler enters one span, or so many that the stack of places is moved. Each time there
- * is another stack, with room for three places before it has to grow. */
+ * any. The handler enters one span, or so many that the stack of places is moved; or it calls what
+ * it may always call. Each time there is another stack, with room for
+ * three places before it has to grow. */
 #include "api/record/span_encoder.h"
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"
@@ -99,7 +100,7 @@ static void single_steps_interrupt(const struct single_steps *steps, void (*hand
 
 /* --- scenes --- */
 
-enum { ROOM = 3, DEEP = 9 };
+enum { ROOM = 3, DEEP = 9, PARENTS = 4 };
 
 static otel_tracer *tracer;
 static otel_stack *stack;
@@ -153,6 +154,35 @@ static void trace_in_handler(void)
     for (unsigned i = depth; i-- > 0;)
         single_steps_check(otel_context_detach(tokens[i]) || tokens[i].opaque == 0);
     single_steps_check_current(before);
+}
+
+static otel_parents *parents;
+
+/* All that docs/THREADS.md says a handler may call whatever it has interrupted. */
+static void read_in_handler(void)
+{
+    const otel_span now = otel_current_span();
+    const otel_context current = otel_current_context();
+    const otel_span_context ids = otel_span_get_context(now);
+    const otel_span_context again = otel_span_get_context(otel_span_wrap(&ids));
+    const otel_context_key key = otel_context_create_key("key");
+    otel_context_value place;
+    const otel_context with_value =
+        otel_context_with_value(otel_context_with_span(current, now), key, &place, &place);
+    char hex[33];
+    char text[8];
+    otel_trace_id_hex(&ids, hex);
+    single_steps_check(strlen(hex) == 32);
+    otel_span_id_hex(&ids, hex);
+    single_steps_check(strlen(hex) == 16);
+    single_steps_check(otel_span_context_tracestate(&ids, text, sizeof text) == 0);
+    single_steps_check(memcmp(&ids, &again, sizeof ids) == 0);
+    single_steps_check(otel_span_context_is_valid(&ids) == (now.opaque[2] != 0));
+    single_steps_check(otel_context_get_value(&with_value, key) == &place);
+    single_steps_check(memcmp(current.span.opaque, now.opaque, sizeof now) == 0);
+    single_steps_check(otel_span_mark_here().opaque != 0);
+    single_steps_check(otel_now_ns() == RECORDER_WALL_NS);
+    (void)otel_parents_add(parents, &now);
 }
 
 /* --- before and after --- */
@@ -217,15 +247,27 @@ static int set_up(void **state)
     seen = 0;
     depth = DEEP;
     trace_in_handler(); /* so that the interrupted thread has a state */
+    parents = otel_parents_new(PARENTS);
     return status;
+}
+
+static int tear_down(void **state)
+{
+    otel_parents_free(parents);
+    return recorder_teardown(state);
+}
+
+static void interrupt_to(void (*handle)(void), unsigned fillers_before)
+{
+    const struct single_steps steps = {prepare, scene->act, finish};
+    filler_count = fillers_before;
+    single_steps_interrupt(&steps, handle);
 }
 
 static void interrupt(unsigned fillers_before, unsigned depth_of_handler)
 {
-    const struct single_steps steps = {prepare, scene->act, finish};
-    filler_count = fillers_before;
     depth = depth_of_handler;
-    single_steps_interrupt(&steps, trace_in_handler);
+    interrupt_to(trace_in_handler, fillers_before);
 }
 
 /* Deeply, with as many places taken before as leave each scene those that it needs; where it needs
@@ -234,6 +276,7 @@ static void interrupt_each(const struct scene *scenes, size_t count)
 {
     for (scene = scenes; scene < scenes + count; scene++) {
         print_message("%s\n", scene->name);
+        interrupt_to(read_in_handler, 0);
         interrupt(0, 1);
         interrupt(ROOM - scene->places, DEEP);
         if (scene->places == 0)
@@ -243,7 +286,7 @@ static void interrupt_each(const struct scene *scenes, size_t count)
 
 #define INTERRUPT_EACH(scenes) interrupt_each(scenes, sizeof scenes / sizeof *scenes)
 
-AROUND_EACH(set_up, recorder_teardown);
+AROUND_EACH(set_up, tear_down);
 
 /* --- spans --- */
 
@@ -414,6 +457,70 @@ TEST(spans_are_described_and_asked_for)
         {"what is current", 2, ANY, ask_what_is_current, {enter_both}, {end_both}},
         {"a string", 2, ATTRIBUTES, set_string, {enter_below}, {end_other, end_current}},
         {"an event", 2, EVENTS, add_event, {enter_below}, {end_other, end_current}},
+    };
+    INTERRUPT_EACH(scenes);
+}
+
+/* --- what a handler may always call, interrupted --- */
+
+static void tell_time(void)
+{
+    single_steps_check(otel_now_ns() == RECORDER_WALL_NS);
+}
+
+static void renew_clock(void)
+{
+    (void)oteli_clock_renew();
+}
+
+static void rest_clock(void)
+{
+    oteli_clock_rest();
+}
+
+static void add_parent(void)
+{
+    (void)otel_parents_add(parents, &inner);
+}
+
+static void forget_parents(void)
+{
+    otel_parents_mount(parents, NULL, NULL);
+}
+
+/* Each place is there again. */
+static void fill_parents(void)
+{
+    forget_parents();
+    for (int i = 0; i < PARENTS; i++)
+        single_steps_check(otel_parents_add(parents, &inner));
+    single_steps_check(!otel_parents_add(parents, &inner));
+    forget_parents();
+}
+
+static void make_tracestate(void)
+{
+    const uint8_t id[16] = {1};
+    char text[8];
+    const otel_span_context made =
+        otel_span_context_make(id, id, OTEL_TRACE_FLAG_SAMPLED, true, "a=1");
+    single_steps_check(otel_span_context_tracestate(&made, text, sizeof text) == 3);
+}
+
+TEST(what_handlers_may_call_is_interrupted_by_itself)
+{
+    static const struct scene scenes[] = {
+        {"the time", 0, NOTHING, tell_time, {NULL}, {NULL}},
+        {"the time after a rest", 0, NOTHING, tell_time, {rest_clock}, {NULL}},
+        {"clocks are followed", 0, NOTHING, renew_clock, {rest_clock}, {tell_time}},
+        {"a parent is added", 2, ANY, add_parent, {enter_both}, {fill_parents, end_both}},
+        {"parents are forgotten",
+         2,
+         ANY,
+         forget_parents,
+         {enter_both, add_parent},
+         {fill_parents, end_both}},
+        {"a tracestate is made", 0, NOTHING, make_tracestate, {NULL}, {NULL}},
     };
     INTERRUPT_EACH(scenes);
 }
