@@ -30,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SLOT_COUNT = 8, LINE_BYTES = 1024, LEFT_OUT_BYTES = 96, ROWS = 128 };
+enum { SLOT_COUNT = 8, LINE_BYTES = OTEL_LOG_MESSAGE_SIZE, LEFT_OUT_BYTES = 96, ROWS = 128 };
 
 #define SILENCE_NS (UINT64_C(10) * 1000 * 1000 * 1000)
 
@@ -71,6 +71,8 @@ void oteli_log_set_level(otel_log_level level)
 
 void otel_log_set_handler(otel_log_handler *handler, void *state)
 {
+    if (handler == otel_log_keep)
+        oteli_fork_add(oteli_log_forget_kept);
     const uint64_t ticket = oteli_add_full_64(&taken, 1) + 1;
     struct slot *slot = &slots[ticket % SLOT_COUNT];
     oteli_store_release_64(&slot->handler, (uint64_t)(uintptr_t)handler);

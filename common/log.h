@@ -50,6 +50,9 @@ void oteli_log_share(void);
 /* The program has no handler of its own. When the process ends, what one needs may be gone. */
 OTELI_INTERNAL_API bool oteli_log_is_default(void);
 
+/* In a forked child, of otel_log_keep: there is no message. */
+void oteli_log_forget_kept(void);
+
 /* Lines above this level are not formatted at all. Default OTEL_LOG_INFO. */
 void oteli_log_set_level(otel_log_level level);
 

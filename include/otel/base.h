@@ -90,14 +90,27 @@ typedef enum otel_log_level {
 } otel_log_level;
 
 /* Receives what the SDK has to say about itself, one line without a newline. Called from any
- * thread, never concurrently with itself from one thread. It must not call into otel-c: the caller
- * may hold locks of the SDK, and such a call can wait for ever. */
+ * thread, never concurrently with itself from one thread. It must not call into otel-c, but for
+ * otel_log_keep: the caller may hold locks of the SDK, and such a call can wait for ever. */
 typedef void otel_log_handler(void *state, otel_log_level level, const char *message);
 
 /* Set the handler of messages. NULL puts the default back: warnings and errors to stderr, each kind
  * at most once in ten seconds, by a process and its forked children together (whose lines have
  * their pid), and where spans go if that is a default. Start/stop only. */
 OTEL_API void otel_log_set_handler(otel_log_handler *handler, void *state);
+
+/* A handler that keeps messages for otel_log_take, up to 32 of them:
+ *     otel_log_set_handler(otel_log_keep, NULL);
+ * for programs whose own log may be used on their own threads only. Any thread, also a signal
+ * handler, and a handler of the program's: it waits for nothing, and allocates nothing. */
+OTEL_API void otel_log_keep(void *state, otel_log_level level, const char *message);
+
+/* Take the oldest message that is kept. False: there is none. `text` gets it with a NUL, cut to
+ * `size`, for which OTEL_LOG_MESSAGE_SIZE is enough; `level` may be NULL. Where more came than were
+ * taken, the last message says how many were lost. A forked child begins with none. Any thread,
+ * also a signal handler: it waits for nothing, and allocates nothing. */
+#define OTEL_LOG_MESSAGE_SIZE 1024
+OTEL_API bool otel_log_take(otel_log_level *level, char *text, size_t size);
 
 OTEL_END_DECLS
 #endif

@@ -269,14 +269,15 @@ TEST(E_OTEL_C_variables_of_our_own_have_our_prefix)
 /* spec: E-code configuration/sdk-environment-variables.md#implementation-guidelines MUST stable */
 TEST(E_code_each_variable_of_the_sdk_can_be_set_in_code)
 {
-    /* Those of an exporter are in options of its own. */
+    /* Those of an exporter, and of HTTP spans, are in options of their own. */
     static const char *const elsewhere[] = {"NO_COLOR",
                                             "OTEL_CONFIG_FILE",
                                             "OTEL_EXPERIMENTAL_CONFIG_FILE",
                                             "OTEL_EXPORTER_OTLP_",
                                             "OTEL_C_OTLP_",
                                             "OTEL_C_SPOOL_",
-                                            "OTEL_C_FUNCTIONS_"};
+                                            "OTEL_C_FUNCTIONS_",
+                                            "OTEL_INSTRUMENTATION_HTTP_KNOWN_METHODS"};
     for (size_t i = 0; i < oteli_config_row_count; i++) {
         const struct oteli_config_row *row = &oteli_config_rows[i];
         bool is_elsewhere = false;
