@@ -31,24 +31,34 @@ struct request {
     struct oteli_url_text text;
 };
 
-static void add_text(struct request *request, const char *key, otel_slice text)
+/* Field by field: whole values are moved through memory once more. */
+static inline otel_attribute *add(struct request *request, const char *key, otel_value_type type)
+{
+    otel_attribute *next = &request->attributes[request->count++];
+    next->key = key;
+    next->key_length = strlen(key);
+    next->value.type = type;
+    next->value.reserved = 0;
+    return next;
+}
+
+static inline void add_text(struct request *request, const char *key, otel_slice text)
 {
     if (text.length == 0)
         return;
-    otel_attribute *next = &request->attributes[request->count++];
-    next->key = key; /* field by field: whole values are moved through memory once more */
-    next->key_length = strlen(key);
-    next->value.type = OTEL_VALUE_STRING;
-    next->value.reserved = 0;
+    otel_attribute *next = add(request, key, OTEL_VALUE_STRING);
     next->value.length = text.length;
     next->value.as.string = text.data;
 }
 
 /* Numbers that are zero are not known, or not worth an attribute. */
-static void add_number(struct request *request, const char *key, int64_t number)
+static inline void add_number(struct request *request, const char *key, int64_t number)
 {
-    if (number != 0)
-        request->attributes[request->count++] = otel_attribute_of(key, otel_value_int(number));
+    if (number == 0)
+        return;
+    otel_attribute *next = add(request, key, OTEL_VALUE_INT);
+    next->value.length = 0;
+    next->value.as.integer = number;
 }
 
 /* The first header of this name, lent until the next one is asked for; empty: there is none. */
@@ -56,7 +66,10 @@ static otel_slice lent_header(const struct request *request, const char *name)
 {
     size_t length = 0;
     const char *text = request->options->get_header(request->options->carrier, name, 0, &length);
-    return text != NULL ? oteli_trim(otel_slice_n(text, length)) : otel_slice_n(NULL, 0);
+    if (text == NULL || length == 0)
+        return otel_slice_n(NULL, 0);
+    const bool has_blanks = text[0] <= ' ' || text[length - 1] <= ' ';
+    return has_blanks ? oteli_trim(otel_slice_n(text, length)) : otel_slice_n(text, length);
 }
 
 static otel_slice header(struct request *request, const char *name)
@@ -167,8 +180,9 @@ static void describe_server(struct request *request, otel_slice method, otel_sli
 
     add_text(request, OTEL_SEMCONV_URL_SCHEME, scheme);
     add_text(request, OTEL_SEMCONV_URL_PATH, url.path);
-    add_text(request, OTEL_SEMCONV_URL_QUERY,
-             oteli_url_redact(&request->text, url.query, (otel_slice){0}, url.query));
+    if (url.query.length != 0)
+        add_text(request, OTEL_SEMCONV_URL_QUERY,
+                 oteli_url_redact(&request->text, url.query, (otel_slice){0}, url.query));
     add_server(request, scheme, authority);
     add_text(request, OTEL_SEMCONV_CLIENT_ADDRESS,
              said.client.length != 0 ? said.client : options->peer_address);
@@ -238,6 +252,8 @@ static void start(start_span *begin, otel_span *span, otel_tracer *tracer, otel_
                                             .attribute_count = request.count,
                                             .start_ns = options->start_ns};
     begin(span, tracer, name.data, name.length, &span_options);
+    if (options->context == NULL && options->set_header == NULL)
+        return;
     context = otel_context_with_span(context, *span);
     if (options->context != NULL)
         *options->context = context;

@@ -29,7 +29,7 @@ otel_slice oteli_url_keep(struct oteli_url_text *text, otel_slice piece)
 }
 
 /* Shorten the text to what stands before the first `mark`. Returns what stands behind it. */
-static otel_slice cut_behind(otel_slice *text, char mark)
+static inline otel_slice cut_behind(otel_slice *text, char mark)
 {
     const char *at = text->length != 0 ? memchr(text->data, mark, text->length) : NULL;
     if (at == NULL)
@@ -67,14 +67,18 @@ struct oteli_url oteli_url_cut(otel_slice text)
 /* A port between 1 and 65,535; 0: it is none. */
 static uint16_t port_of(otel_slice digits)
 {
+    enum { MOST_DIGITS = 5 };
+    const char *const end = digits.data + digits.length;
     uint32_t port = 0;
-    for (size_t i = 0; i < digits.length; i++) {
-        const unsigned digit = (unsigned char)digits.data[i] - (unsigned)'0';
-        port = port * 10 + digit;
-        if (digit > 9 || port > UINT16_MAX)
+    if (digits.length > MOST_DIGITS)
+        return 0;
+    for (const char *at = digits.data; at != end; at++) {
+        const unsigned digit = (unsigned char)*at - (unsigned)'0';
+        if (digit > 9)
             return 0;
+        port = port * 10 + digit;
     }
-    return (uint16_t)port;
+    return port <= UINT16_MAX ? (uint16_t)port : 0;
 }
 
 otel_slice oteli_url_host(otel_slice authority, uint16_t *port)
