@@ -144,6 +144,8 @@ void oteli_active_set(struct oteli_active_span *active, const struct oteli_limit
 static inline bool set_short(struct oteli_active_span *active, const struct oteli_limits *limits,
                              otel_slice key, const otel_value *value)
 {
+    if (active->attributes.data == NULL) /* no room yet */
+        return false;
     if (value->type == OTEL_VALUE_STRING && value->as.string != NULL)
         return oteli_set_short_string(active, limits, key.data, key.length, value->as.string,
                                       value->length);

@@ -137,6 +137,7 @@ class span_ref {
     }
     void end(uint64_t end_ns = 0) const noexcept { otel_span_end_at(span_, end_ns); }
     void cancel() const noexcept { otel_span_cancel(span_); }
+    void end_unless_shorter(uint64_t ns) const noexcept { otel_span_end_unless_shorter(span_, ns); }
 
   protected:
     span_ref() = default; /* what derives from it begins the span in its place */
