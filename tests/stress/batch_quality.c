@@ -2,7 +2,7 @@
 /* tests/stress/batch_quality.c - batches are full, and never too large.
  *
  * With a schedule delay of an hour a batch that is not full has one reason, the shutdown, as long
- * as no span was dropped for want of room. The rest does everything at once that makes batches,
+ * as there is room for more spans and bytes. The rest does everything at once that makes batches,
  * sets of spans that are mounted among it, and looks at nothing but their size. What ticks and full
  * queues do to batches is in unit.sdk.drain and unit.sdk.worker. */
 #include "common/base/atomic.h"
@@ -48,6 +48,7 @@ static void start(struct sizes *sizes, int64_t capacity, int64_t queue, int64_t 
                      &(otel_sdk_options){.bsp_max_queue_size = queue,
                                          .bsp_max_export_batch_size = capacity,
                                          .bsp_schedule_delay = delay_ms,
+                                         .queue_max_bytes = 1 << 28, /* half of it: a batch */
                                          .log_level = "none"});
 }
 
