@@ -71,7 +71,7 @@ void oteli_log_set_level(otel_log_level level)
 
 void otel_log_set_handler(otel_log_handler *handler, void *state)
 {
-    if (handler == otel_log_keep)
+    if (handler != NULL) /* it may call otel_log_keep */
         oteli_fork_add(oteli_log_forget_kept);
     const uint64_t ticket = oteli_add_full_64(&taken, 1) + 1;
     struct slot *slot = &slots[ticket % SLOT_COUNT];

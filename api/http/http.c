@@ -77,6 +77,15 @@ static otel_slice header(struct request *request, const char *name)
     return oteli_url_keep(&request->text, lent_header(request, name));
 }
 
+/* The first member of a list, which each proxy on the way has made longer. */
+static otel_slice first_member(struct request *request, const char *name)
+{
+    otel_slice list = lent_header(request, name);
+    otel_slice member = {NULL, 0};
+    (void)oteli_list_next(&list, &member);
+    return oteli_url_keep(&request->text, member);
+}
+
 /* --- methods and names --- */
 
 /* Write "method route" and a NUL, or "method" where the route is too long. The method is one that
@@ -140,16 +149,13 @@ static void add_network(struct request *request)
 /* What the proxies in front of a server say that its client has asked for. */
 static struct oteli_forwarded forwarded(struct request *request)
 {
-    struct oteli_forwarded said = oteli_url_forwarded(header(request, "forwarded"));
-    otel_slice list = header(request, "x-forwarded-for");
-    if (said.client.length == 0 && oteli_list_next(&list, &said.client))
-        said.client = oteli_url_host(said.client, &(uint16_t){0});
-    list = header(request, "x-forwarded-proto");
+    struct oteli_forwarded said = oteli_url_forwarded(first_member(request, "forwarded"));
+    if (said.client.length == 0)
+        said.client = oteli_url_host(first_member(request, "x-forwarded-for"), &(uint16_t){0});
     if (said.scheme.length == 0)
-        (void)oteli_list_next(&list, &said.scheme);
-    list = header(request, "x-forwarded-host");
+        said.scheme = first_member(request, "x-forwarded-proto");
     if (said.host.length == 0)
-        (void)oteli_list_next(&list, &said.host);
+        said.host = first_member(request, "x-forwarded-host");
     return said;
 }
 

@@ -5,6 +5,7 @@
 #include "api/span/processor_calls.h"
 #include "api/thread/detached_pool.h"
 #include "api/thread/line_writer.h"
+#include "common/base/spin_lock.h"
 #include "common/clock/clock.h"
 #include "common/clock/counter.h"
 
@@ -327,8 +328,20 @@ static void note_in_outer(const struct oteli_thread *thread, const struct oteli_
         outer->quiet_to = thread->random.state;
 }
 
+/* Whether spans, also of other threads, have ended or will end into what this one holds back. */
+static bool holds_others(const struct oteli_active_span *active)
+{
+    struct otel_lines *hold = oteli_hold_at(active->hold);
+    oteli_spin_lock(&hold->lock);
+    const uint32_t count = hold->count;
+    oteli_spin_unlock(&hold->lock);
+    return count != 0 || oteli_load_acquire_32(&hold->members) > 1;
+}
+
 static bool has_no_children(const struct oteli_thread *thread, struct oteli_active_span *active)
 {
+    if ((active->traits.bits & OTELI_HOLDS) != 0 && holds_others(active))
+        return false;
     if (oteli_ref_where(active->usual_ref) == OTELI_SPAN_IN_POOL)
         return (active->traits.bits & OTELI_IS_PARENT) == 0;
     return is_quiet(thread, active, thread->random.state);
@@ -341,7 +354,7 @@ static bool is_shorter(const struct oteli_active_span *active, uint64_t min_ns)
     return oteli_ticks() - active->start < oteli_clock_ticks_of_ns(min_ns);
 }
 
-/* With what it holds back, if anything: no span that is known of is left below it. */
+/* A span that holds back has nobody to hold back, and asks no rule. */
 static void withhold(const struct oteli_thread *thread, struct oteli_active_span *active)
 {
     if (oteli_ref_where(active->usual_ref) == OTELI_SPAN_ON_STACK)

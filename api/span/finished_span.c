@@ -61,6 +61,7 @@ static void make_trace_id(struct oteli_thread *thread, struct identity *made)
 static void identify(struct oteli_thread *thread, const otel_finished_span *span,
                      struct identity *made)
 {
+    (void)oteli_random_next(&thread->random); /* also with ids of its own: see end.c, is_quiet */
     *made =
         (struct identity){.span_id = id_of(span->span_id), .flags = span->flags & OTELI_W3C_FLAGS};
     if (span->trace_id != NULL)

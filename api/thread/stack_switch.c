@@ -24,9 +24,11 @@ static void put_aside(const struct oteli_thread *thread, struct oteli_places *pl
                                     .thread = thread};
 }
 
-/* What other libraries have published is another thread's own. */
+/* What other libraries have published is another thread's own, and what was started under these spans
+ * there this thread's sequence does not know: no span is quiet any more (end.c). */
 static void come_from_elsewhere(struct oteli_thread *thread)
 {
+    (void)oteli_random_next(&thread->random);
     if (thread->open_capacity != 0)
         thread->stack->shown = NULL;
     for (struct oteli_active_span *active = thread->stack + 1; active <= thread->top; active++)

@@ -45,6 +45,14 @@ struct span_options : otel_span_options {
     }
 };
 
+template <class T> std::string_view text_of(const T &from)
+{
+    if constexpr (std::is_pointer_v<T>) /* null is empty, as in C */
+        return from ? std::string_view(from) : std::string_view();
+    else
+        return from;
+}
+
 /* A value of a bool, an integer, a floating-point number, a text, or an otel_value. Borrows. */
 template <class T> otel_value value(const T &from)
 {
@@ -56,10 +64,8 @@ template <class T> otel_value value(const T &from)
         return otel_value_int(static_cast<int64_t>(from));
     else if constexpr (std::is_floating_point_v<T>)
         return otel_value_double(static_cast<double>(from));
-    else {
-        const std::string_view text = from;
-        return otel_value_string_n(text.data(), text.size());
-    }
+    else
+        return otel_value_string_n(text_of(from).data(), text_of(from).size());
 }
 
 /* For options, events and links: {otel::attribute("retries", 3), …}. */
@@ -105,7 +111,7 @@ class span_ref {
         else if constexpr (std::is_floating_point_v<T>)
             otel_span_set_double_n(ref, key.data(), key.size(), static_cast<double>(from));
         else if constexpr (std::is_convertible_v<const T &, std::string_view>) {
-            const std::string_view text = from;
+            const std::string_view text = text_of(from);
             otel_span_set_string_n(ref, key.data(), key.size(), text.data(), text.size());
         } else
             otel_span_set_value_n(ref, key.data(), key.size(), &from);
@@ -142,12 +148,12 @@ class span_ref {
   protected:
     span_ref() = default; /* what derives from it begins the span in its place */
     template <auto Begin>
-    void begin(otel_tracer *from, std::string_view name, const otel_span_options *how) noexcept
+    void put(otel_tracer *t, std::string_view name, const otel_span_options *how = {}) noexcept
     {
         if (!(how && how->parent) && otel_is_idle_())
             span_ = otel_span_none_();
         else
-            Begin(&span_, from, name.data(), name.size(), how);
+            Begin(&span_, t, name.data(), name.size(), how);
     }
     otel_span span_;
 };
@@ -155,13 +161,10 @@ class span_ref {
 /* A span that is current on its thread, and ends, with the block: OTEL_SCOPED. */
 class scoped_span : public span_ref {
   public:
-    scoped_span(otel_tracer *from, std::string_view name) noexcept
+    scoped_span(otel_tracer *t, std::string_view name) noexcept { put<otel_span_enter_p>(t, name); }
+    scoped_span(otel_tracer *t, std::string_view name, const otel_span_options &how) noexcept
     {
-        begin<otel_span_enter_p>(from, name, nullptr);
-    }
-    scoped_span(otel_tracer *from, std::string_view name, const otel_span_options &how) noexcept
-    {
-        begin<otel_span_enter_p>(from, name, &how);
+        put<otel_span_enter_p>(t, name, &how);
     }
     scoped_span(scoped_span &&) = delete;
     ~scoped_span()
@@ -176,13 +179,10 @@ class span : public span_ref {
   public:
     span() noexcept : span_ref(otel_span_none_()) {}
     explicit span(const otel_span &made) noexcept : span_ref(made) {} /* takes what C has made */
-    span(otel_tracer *from, std::string_view name) noexcept
+    span(otel_tracer *t, std::string_view name) noexcept { put<otel_span_start_p>(t, name); }
+    span(otel_tracer *t, std::string_view name, const otel_span_options &how) noexcept
     {
-        begin<otel_span_start_p>(from, name, nullptr);
-    }
-    span(otel_tracer *from, std::string_view name, const otel_span_options &how) noexcept
-    {
-        begin<otel_span_start_p>(from, name, &how);
+        put<otel_span_start_p>(t, name, &how);
     }
     span(span &&from) noexcept : span_ref(from.release()) {}
     span &operator=(span &&from) noexcept
@@ -212,8 +212,8 @@ class scope {
 };
 
 /* Headers by objects that can be called, for otel/propagate.h and otel/http.h, where the object is
- * the carrier: get(name, index), or get(name) for the only one, gives an optional<string_view> that
- * is valid until the next call; set(name, text). Names have a NUL behind them. Must not throw. */
+ * the carrier, not const: get(name, index), or get(name) for the only one, gives an optional
+ * string_view of what stays until the next call; set(name, text). Names: lower case. No exceptions. */
 template <class Get> const char *get_header(void *from, const char *name, size_t i, size_t *length)
 {
     std::optional<std::string_view> text;
@@ -229,7 +229,7 @@ template <class Set> void set_header(void *to, const char *name, const char *tex
     (*static_cast<Set *>(to))(std::string_view(name), std::string_view(text, length));
 }
 
-/* The current context, or another, into headers, and with what headers say. */
+/* The current context, or another, to and from headers, by copies of set and get: or std::ref. */
 template <class Set> void inject(Set set, const otel_context *context = nullptr)
 {
     otel_inject(context, set_header<Set>, &set);

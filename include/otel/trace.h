@@ -178,7 +178,7 @@ OTEL_API void otel_span_cancel(otel_span span);
 /* End a span, but withhold it (OTEL_WITHHELD_TOO_SHORT) if it took less than `min_ns` and has no
  * children. For an entered span, they are all that its thread has started meanwhile, but entered
  * ones that were withheld so; for a started one, those of any thread, and it has some if it was
- * attached. Others, of another process for example, are not known, and stay without this parent. */
+ * attached. Others (of another process, otel_span_record) are not known, and lose their parent. */
 OTEL_API void otel_span_end_unless_shorter(otel_span span, uint64_t min_ns);
 
 /* An entered span that is named by an address, and what looks its name up when it is exported: that

@@ -130,18 +130,20 @@ static bool encode(struct oteli_resource *resource, const struct oteli_facts *fa
 otel_status oteli_resource_init(struct oteli_resource *resource, const struct oteli_config *config,
                                 const otel_attribute *attributes, size_t count)
 {
-    const struct said defaults = {
-        .is_default = true,
-        .service_version = config->program.service_version,
-        .attributes = config->program.resource,
-        .count = config->program.resource_count,
-        .schema_url = config->program.resource_schema_url,
-    };
     const struct said chosen = {
         .service_version = config->service_version,
         .attributes = attributes,
         .count = count,
         .schema_url = config->resource_schema_url,
+    };
+    const struct said defaults = {
+        .is_default = true,
+        .service_version = config->program.service_version,
+        .attributes = config->program.resource,
+        .count = config->program.resource_count,
+        .schema_url = chosen.schema_url == NULL || chosen.schema_url[0] == '\0'
+                          ? config->program.resource_schema_url
+                          : NULL,
     };
     struct oteli_facts facts = {0};
     struct oteli_facts by_default = {0};

@@ -76,6 +76,8 @@ static void values_have_the_type_that_they_have_in_cpp()
         span.set("double", 0.5f);
         span.set("literal", "text");
         span.set("string", text);
+        span.set("null", static_cast<const char *>(nullptr));
+        span.set("null value", otel::value(static_cast<const char *>(nullptr)));
         span.set(std::string_view("viewed").substr(0, 4), std::string_view("text").substr(0, 2));
         span.set("value", otel::value(-1));
         CHECK(span.is_recording() && is_current(span));
@@ -87,6 +89,8 @@ static void values_have_the_type_that_they_have_in_cpp()
     CHECK(attribute_of(span.attributes, OTEL_FIELD_SPAN_ATTRIBUTE, "double") == "0.500000");
     CHECK(attribute_of(span.attributes, OTEL_FIELD_SPAN_ATTRIBUTE, "literal") == "text");
     CHECK(attribute_of(span.attributes, OTEL_FIELD_SPAN_ATTRIBUTE, "string") == "text");
+    CHECK(attribute_of(span.attributes, OTEL_FIELD_SPAN_ATTRIBUTE, "null").empty());
+    CHECK(attribute_of(span.attributes, OTEL_FIELD_SPAN_ATTRIBUTE, "null value").empty());
     CHECK(attribute_of(span.attributes, OTEL_FIELD_SPAN_ATTRIBUTE, "view") == "te");
     CHECK(attribute_of(span.attributes, OTEL_FIELD_SPAN_ATTRIBUTE, "value") == "-1");
 }

@@ -6,6 +6,7 @@
 #include <otel/ffi.h>
 #include <otel/fibre.h>
 
+#include <pthread.h>
 #include <string.h>
 
 #define LONG_NS UINT64_C(3600000000000)
@@ -290,6 +291,40 @@ TEST(a_held_span_is_withheld_from_its_set)
     otel_span_end(root);
     assert_string_equal(traced_tree(), "root(left)");
     assert_withheld(2);
+}
+
+static void *start_and_end_below(void *parent)
+{
+    const otel_context context =
+        otel_context_with_span(otel_current_context(), *(otel_span *)parent);
+    otel_span_end(
+        otel_span_start(traced.tracer, "elsewhere", OTEL_SPAN_OPTIONS(.parent = &context)));
+    return NULL;
+}
+
+TEST(a_root_that_holds_spans_of_another_thread_is_not_withheld)
+{
+    pthread_t thread;
+    otel_span root = otel_span_enter(traced.tracer, "root", OTEL_SPAN_OPTIONS(.hold = true));
+    assert_int_equal(pthread_create(&thread, NULL, start_and_end_below, &root), 0);
+    pthread_join(thread, NULL);
+    end(root);
+    assert_string_equal(traced_tree(), "root(elsewhere)");
+    assert_withheld(0);
+}
+
+TEST(a_finished_span_is_a_child_also_with_ids_of_its_own)
+{
+    const uint8_t id[8] = {1, 2, 3};
+    const otel_span span = enter("parent");
+    const otel_span_context context = otel_span_get_context(span);
+    otel_span_record(traced.tracer,
+                     OTEL_FINISHED_SPAN(.name = "recorded", .trace_id = context.trace_id,
+                                        .parent_span_id = context.span_id, .span_id = id,
+                                        .flags = OTEL_TRACE_FLAG_SAMPLED, .start_ns = 1));
+    end(span);
+    assert_string_equal(traced_tree(), "parent(recorded)");
+    assert_withheld(0);
 }
 
 TEST(a_root_that_holds_is_withheld_and_no_rule_is_asked)
