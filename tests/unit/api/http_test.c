@@ -355,6 +355,19 @@ TEST(proxies_that_are_trusted)
     }
 }
 
+TEST(a_long_list_of_proxies_leaves_room_for_the_rest)
+{
+    static char many[6000];
+    while (strlen(many) + 16 < sizeof many)
+        strcat(many, "192.0.2.1, ");
+    carrier_add(&in, "Host", "h");
+    carrier_add(&in, "X-Forwarded-For", many);
+    carrier_add(&in, "X-Forwarded-Proto", "https");
+    serve("GET", NULL,
+          OTEL_HTTP_OPTIONS(.get_header = carrier_get, .carrier = &in, .trusts_proxy = true));
+    check_attributes(SERVER "https server.address=h server.port=443 client.address=192.0.2.1 ");
+}
+
 /* --- clients --- */
 
 #define CLIENT "http.request.method=GET url.full="
