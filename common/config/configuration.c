@@ -449,8 +449,11 @@ static otel_status load(struct oteli_config *config, const otel_sdk_options *opt
     memset(config, 0, sizeof *config);
     const otel_sdk_options *defaults =
         options != NULL && HAS_MEMBER(options, defaults) ? options->defaults : NULL;
-    if ((options != NULL && options->size == 0) || (defaults != NULL && defaults->size == 0))
+    if ((options != NULL && options->size == 0) || (defaults != NULL && defaults->size == 0)) {
+        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "otel_sdk_options%s: its size is 0, and has to be sizeof",
+                         options->size == 0 ? "" : ".defaults");
         return OTEL_ERROR_INVALID_ARGUMENT;
+    }
     struct loader loader = {
         .config = config,
         .options = options,

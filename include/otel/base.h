@@ -8,10 +8,11 @@
  *
  * Times are nanoseconds since the Unix epoch (`_ns`) or milliseconds of duration
  * (`_ms`). Pointers that a function takes are borrowed for the call unless its
- * comment says that they are adopted. Nothing that a function returns needs free().
+ * comment says that they are adopted. What a function returns needs free() only where its comment
+ * says so.
  *
  * Threads:  any thread, but for otel_log_set_handler.
- * Signals:  a handler may call otel_status_string and otel_version.
+ * Signals:  a handler may call all but otel_log_set_handler.
  * Errors:   nothing here fails.
  * Source:   OpenTelemetry specification, error-handling.md, for the log. */
 #ifndef OTEL_BASE_H
@@ -90,7 +91,7 @@ typedef enum otel_log_level {
 } otel_log_level;
 
 /* Receives what the SDK has to say about itself, one line without a newline. Called from any
- * thread, never concurrently with itself from one thread. It must not call into otel-c, but for
+ * thread, also from several at once, but not again on a thread that is in it. It must not call into otel-c, but for
  * otel_log_keep: the caller may hold locks of the SDK, and such a call can wait for ever. */
 typedef void otel_log_handler(void *state, otel_log_level level, const char *message);
 

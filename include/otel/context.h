@@ -15,8 +15,8 @@
  *           Calls from the start to the end of a span, attach and detach may take both, so a
  *           handler may make them only where it cannot have interrupted malloc. If it has
  *           interrupted otel-c on its thread they do nothing, and a span that it starts there is
- *           counted as OTEL_DROP_REENTRANT. Never: otel/sdk.h, otel_lines_free. docs/THREADS.md has
- *           them all.
+ *           counted as OTEL_DROP_REENTRANT. Never: otel/sdk.h, otel_lines_free, otel_parents_new,
+ *           _mount and _free. docs/THREADS.md has them all.
  * Errors:   none. An all-zero value is valid everywhere and means "no span".
  * Source:   OpenTelemetry specification, context/README.md and trace/api.md. */
 #ifndef OTEL_CONTEXT_H

@@ -59,7 +59,13 @@ OTEL_API void otel_lines_mount(otel_lines *lines, const otel_span *parents, size
  *
  *     otel_parents *waiting = otel_parents_new(10000);
  *     otel_parents_add(waiting, &span);            each request that has written to the log
- *     otel_parents_mount(waiting, work, NULL);     when the log is on the disk: for all so far
+ *     otel_lines_begin();
+ *     fsync(log);
+ *     otel_lines *work = otel_lines_end();
+ *     otel_parents_mount(waiting, work, NULL);     for all so far
+ *     otel_lines_free(work);
+ *
+ * Each keeps its tracestate until then: of 4,096 different ones that are in use, no more are taken.
  *
  * A forked child has what was remembered at the fork, and should forget it. */
 typedef struct otel_parents otel_parents;
