@@ -24,8 +24,8 @@ static void put_aside(const struct oteli_thread *thread, struct oteli_places *pl
                                     .thread = thread};
 }
 
-/* What other libraries have published is another thread's own, and what was started under these spans
- * there this thread's sequence does not know: no span is quiet any more (end.c). */
+/* What other libraries have published is another thread's own, and this thread's sequence does not
+ * know what was started under these spans there: none of them is quiet any more (end.c). */
 static void come_from_elsewhere(struct oteli_thread *thread)
 {
     (void)oteli_random_next(&thread->random);

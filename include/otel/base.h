@@ -91,8 +91,9 @@ typedef enum otel_log_level {
 } otel_log_level;
 
 /* Receives what the SDK has to say about itself, one line without a newline. Called from any
- * thread, also from several at once, but not again on a thread that is in it. It must not call into otel-c, but for
- * otel_log_keep: the caller may hold locks of the SDK, and such a call can wait for ever. */
+ * thread, also from several at once, but not again on a thread that is in it. It must not call into
+ * otel-c, but for otel_log_keep: the caller may hold locks of the SDK, and such a call can wait for
+ * ever. */
 typedef void otel_log_handler(void *state, otel_log_level level, const char *message);
 
 /* Set the handler of messages. NULL puts the default back: warnings and errors to stderr, each kind

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* otel/file.h - exporters that write files: OTLP as JSON lines, and traces for ui.perfetto.dev. They
- * have no name in OTEL_TRACES_EXPORTER: they go into otel_sdk_options.exporters.
+/* otel/file.h - exporters that write files: OTLP as JSON lines, and traces for ui.perfetto.dev.
+ * They have no name in OTEL_TRACES_EXPORTER: they go into otel_sdk_options.exporters.
  *
  * Waiting:  files block as files do. A pipe, a terminal or a socket is never waited for longer
  *           than an export may take; a reader that has gone costs the spans and nothing else.

@@ -213,7 +213,7 @@ class scope {
 
 /* Headers by objects that can be called, for otel/propagate.h and otel/http.h, where the object is
  * the carrier, not const: get(name, index), or get(name) for the only one, gives an optional
- * string_view of what stays until the next call; set(name, text). Names: lower case. No exceptions. */
+ * string_view of what stays until the next; set(name, text). Lower-case names. No exceptions. */
 template <class Get> const char *get_header(void *from, const char *name, size_t i, size_t *length)
 {
     std::optional<std::string_view> text;
