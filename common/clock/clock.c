@@ -386,7 +386,8 @@ uint64_t oteli_clock_now_ns(uint32_t epoch)
     const bool is_used = (offset & 1) != 0;
     if (OTELI_UNLIKELY(!is_used || ticks > oteli_curve_covered(&curve)) && renew_and_lock())
         oteli_spin_unlock(&renewer.lock);
-    return convert(stored, epoch != 0 ? epoch : oteli_clock_epoch()).ns;
+    const uint64_t ns = convert(stored, epoch != 0 ? epoch : oteli_clock_epoch()).ns;
+    return ns & ~OTELI_TICKS_BIT; /* offsets are known modulo 2^63 */
 }
 
 uint64_t oteli_clock_to_ns(uint64_t stored, uint32_t epoch)
