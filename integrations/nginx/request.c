@@ -113,8 +113,7 @@ struct ngx_http_otel_request *ngx_http_otel_request_of(ngx_http_request_t *r, ui
 
 ngx_int_t ngx_http_otel_rewrite_handler(ngx_http_request_t *r)
 {
-    if (r == r->main)
-        (void)ngx_http_otel_request_of(r, 0);
+    (void)ngx_http_otel_request_of(r, 0);
     return NGX_DECLINED;
 }
 

@@ -3,8 +3,7 @@
  *
  * nginx has no phase right before the request to an upstream is made. So the content handler of a
  * location is ours (module.c): it starts the span, sets the headers, and calls the location's own.
- * What the call has become is read from r->upstream_states when nginx calls finalize_request, or
- * when the request ends: if nginx never did, the answer was in the cache. */
+ * r->upstream_states says what the call has become, when nginx calls finalize_request. */
 #include "module.h"
 
 #include <otel/semconv.h>
@@ -15,15 +14,19 @@ enum { URL_MOST = 2048, NS_IN_MS = 1000000, NS_IN_S = 1000000000 };
 typedef ngx_http_upstream_state_t attempt;
 static const ngx_msec_t unknown = (ngx_msec_t)-1;
 
+static ngx_uint_t state_count(const ngx_http_request_t *r)
+{
+    return r->upstream_states != NULL ? r->upstream_states->nelts : 0;
+}
+
 /* The next attempt of the call at or behind *index, or NULL. There are states without a peer
  * between two calls, and some of the whole upstream where no server of it is live. */
 static const attempt *next_attempt(const ngx_http_request_t *r, const ngx_http_upstream_t *u,
                                    ngx_uint_t *index)
 {
-    const ngx_array_t *states = r->upstream_states;
-    while (states != NULL && *index < states->nelts) {
-        const attempt *state = (const attempt *)states->elts + (*index)++;
-        if (state->peer != NULL && !(u->upstream != NULL && state->peer == &u->upstream->host))
+    while (*index < state_count(r)) {
+        const attempt *state = (const attempt *)r->upstream_states->elts + (*index)++;
+        if (state->peer != NULL && (u->upstream == NULL || state->peer != &u->upstream->host))
             return state;
     }
     return NULL;
@@ -166,11 +169,10 @@ void ngx_http_otel_call_leave(struct ngx_http_otel_request *request)
     const ngx_http_request_t *r = request->request;
     struct ngx_http_otel_call *call = &request->call;
     ngx_http_upstream_t *u = r->upstream != call->before ? r->upstream : NULL;
-    ngx_uint_t index = call->first_state;
     if (call->upstream != NULL)
         call->upstream->finalize_request = call->finalize_request;
     call->upstream = NULL;
-    if (call->is_open && u != NULL && next_attempt(r, u, &index) != NULL)
+    if (call->is_open && u != NULL && state_count(r) > call->first_state)
         end_call(r, call, u, NGX_OK);
     else if (call->is_open)
         otel_span_cancel(call->span); /* from the cache, or no upstream has this content */
@@ -186,7 +188,7 @@ ngx_int_t ngx_http_otel_content_handler(ngx_http_request_t *r)
     struct ngx_http_otel_call *call = &request->call;
     ngx_http_otel_call_leave(request);
     call->before = r->upstream;
-    call->first_state = r->upstream_states != NULL ? r->upstream_states->nelts : 0;
+    call->first_state = state_count(r);
     call->is_open = request->is_recorded;
     otel_http_options options = {.size = sizeof options, .parent = &request->context};
     options.set_header = ngx_http_otel_own_headers(r) ? ngx_http_otel_set_header : NULL;
@@ -198,11 +200,10 @@ ngx_int_t ngx_http_otel_content_handler(ngx_http_request_t *r)
         otel_inject(&request->context, options.set_header, r);
     const ngx_int_t rc = conf->handler(r);
     ngx_http_upstream_t *u = r->upstream;
-    ngx_uint_t index = call->first_state;
     /* A redirect, for an error for example, may have begun and even ended another call by now. */
     if (!call->is_open || call->upstream != NULL)
         return rc;
-    if (u == call->before || (u->cleanup == NULL && next_attempt(r, u, &index) != NULL)) {
+    if (u == call->before || (u->cleanup == NULL && state_count(r) > call->first_state)) {
         ngx_http_otel_call_leave(request); /* no call of an upstream, or one that is over */
     } else {
         call->upstream = u;

@@ -7,6 +7,7 @@
 It needs nginx, its headers (nginx-dev) and curl with HTTP/2.
 """
 import concurrent.futures
+import http.client
 import os
 import pathlib
 import re
@@ -21,7 +22,8 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else pathlib.Path("build-dev")
 os.environ.setdefault("BLACKBOX_PROGRAMS", str(BUILD))
-import scene
+import scene  # which finds harness
+import harness
 from harness import Receiver, attributes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -163,6 +165,57 @@ class Trees(Case):
         self.check_tree("front server GET / 502 error.type=502 error",
                         "  front client GET - error.type=response_error error")
 
+    def test_an_answer_that_breaks_off_is_an_error(self):
+        nginx = self.start(f"location / {{ {self.to}; }}")
+        with self.assertRaises(http.client.IncompleteRead):
+            nginx.request("/short")
+        nginx.quit()
+        self.check_tree("front server GET / 200", "  front client GET 200 error.type=response_error error")
+
+    def test_an_upstream_that_is_too_slow_is_a_timeout(self):
+        nginx = self.start(f"location / {{ {self.to}; proxy_read_timeout 100ms; }}")
+        self.assertEqual(nginx.request("/hang")[0], 504)
+        nginx.quit()
+        self.check_tree("front server GET / 504 error.type=504 error",
+                        "  front client GET - error.type=timeout error")
+
+    def test_an_upstream_without_a_live_server_is_no_attempt(self):
+        nginx = self.start("location / { proxy_pass http://shop; }",
+                           "upstream shop { server 127.0.0.1:1 down; server 127.0.0.1:2 down; }")
+        self.assertEqual(nginx.request("/")[0], 502)
+        nginx.quit()
+        self.check_tree("front server GET / 502 error.type=502 error",
+                        "  front client GET - error.type=no_upstream error")
+        self.assertEqual(attributes(self.span("client")), {
+            "http.request.method": "GET", "url.full": "http://shop/", "server.address": "shop",
+            "error.type": "no_upstream"})
+
+    def test_a_client_that_goes_is_no_error(self):
+        nginx = self.start(f"location / {{ {self.to}; }}")
+        nginx.say(b"GET /hang HTTP/1.1\r\nHost: a\r\n\r\n",
+                  lambda: scene.wait_for(lambda: self.upstream.heard, "the upstream's request"))
+        self.check_sums(nginx.quit(), delivered=2, open=0)
+        self.check_tree("front server GET / 499", "  front client GET -")
+
+    def test_a_body_that_comes_later_changes_nothing(self):
+        nginx = self.start(f"location / {{ {self.to}; client_body_buffer_size 1k; }}")
+        self.assertEqual(nginx.request("/a", "POST", iter([b"x" * 500, b"y" * 5000]))[0], 200)
+        nginx.quit()
+        self.check_tree("front server POST / 200", "  front client POST 200")
+        self.assertEqual(self.upstream.of("/a").get_all("traceparent"), [traceparent_of(self.span("client"))])
+
+    def test_https_is_its_scheme(self):
+        with tempfile.TemporaryDirectory() as folder:
+            harness.certificates(folder)
+            port = scene.free_port()
+            nginx = self.start(f"""listen 127.0.0.1:{port} ssl; ssl_certificate {folder}/server.pem;
+                ssl_certificate_key {folder}/server.key; location / {{ return 200; }}""")
+            subprocess.run(["curl", "-sS", "--cacert", f"{folder}/ca.pem", f"https://localhost:{port}/"], check=True,
+                           timeout=scene.SECONDS)
+            nginx.quit()
+        held = attributes(self.span("server"))
+        self.assertEqual((held["url.scheme"], held["server.address"], held["server.port"]), ("https", "localhost", port))
+
     def test_return_has_a_span_in_a_location_and_in_a_server(self):
         nginx = self.start("location / { return 404; }")
         self.assertEqual(nginx.request("/")[0], 404)
@@ -286,9 +339,18 @@ class Choices(Case):
 
     def test_several_baggage_headers_become_one(self):
         nginx = self.start(f"location / {{ {self.to}; }}")
-        nginx.say(b"GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\nbaggage: a=1\r\nBaggage: b=2\r\n\r\n")
+        nginx.say(b"GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\nbaggage: a=1\r\nBaggage: b=2\r\n\r\n",
+                  lambda: scene.wait_for(lambda: self.upstream.heard, "the upstream's request"))
         nginx.quit()
         self.assertEqual(self.upstream.of("/a").get_all("baggage"), ["a=1,b=2"])
+
+    def test_all_other_headers_go_on_as_they_came(self):
+        nginx = self.start(f"location / {{ {self.to}; }}")
+        many = {f"X-{number}": f"value {number}" for number in range(70)}
+        self.assertEqual(nginx.request("/a", headers=dict(TRACEPARENT, **many))[0], 200)
+        nginx.quit()
+        headers = self.upstream.of("/a")
+        self.assertEqual({name: headers.get_all(name) for name in many}, {name: [many[name]] for name in many})
 
     def test_a_route_can_be_given(self):
         nginx = self.start("location / { otel_route $route; return 200; }", 'map $uri $route { ~^/u/ "/u/{id}"; }')
@@ -396,7 +458,7 @@ class Lives(Case):
 
     def test_a_request_that_is_cut_off_ends_its_spans(self):
         nginx = self.start(f"location / {{ {self.to}; }}")
-        nginx.say(b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf", says_more=False)
+        nginx.say(b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf")
         self.check_sums(nginx.quit(), open=0)
         self.assertIn("front server POST / 4", scene.tree(self.receiver))
 

@@ -8,6 +8,7 @@
 
 All of it listens on loopback, in a folder of its own, as the user who runs the test.
 """
+import contextlib
 import http.client
 import http.server
 import os
@@ -19,6 +20,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "blackbox"))
@@ -131,18 +133,17 @@ class Nginx:
 
     def request(self, path="/", method="GET", body=None, headers=None):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
-        connection.request(method, path, body, headers or {})
-        answer = connection.getresponse()
-        content = answer.read().decode()
-        connection.close()
-        return answer.status, content
+        with contextlib.closing(connection):
+            connection.request(method, path, body, headers or {})
+            with connection.getresponse() as answer:
+                return answer.status, answer.read().decode()
 
-    def say(self, raw, says_more=True):
-        """The answer to bytes that need not be HTTP."""
+    def say(self, raw, then=lambda: None):
+        """The answer to bytes that need not be HTTP, of a client that then says no more."""
         with socket.create_connection(("127.0.0.1", self.port), SECONDS) as connection:
             connection.sendall(raw)
-            if not says_more:
-                connection.shutdown(socket.SHUT_WR)
+            then()
+            connection.shutdown(socket.SHUT_WR)
             return b"".join(iter(lambda: connection.recv(65536), b""))
 
     def send(self, number):
@@ -166,11 +167,13 @@ class Nginx:
 
 class Upstream(harness.Server):
     """What nginx proxies to. It remembers the requests, as (path, headers), and answers as their path says:
-    /status/500 with that status, /drop not at all, /accel with a redirect inside nginx."""
+    /status/500 with that status, /drop not at all, /short with less than it says, /accel with a redirect
+    inside nginx; /hang waits for `released`."""
 
     def __init__(self):
         outer = self
         self.heard = []
+        self.released = threading.Event()
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -178,19 +181,27 @@ class Upstream(harness.Server):
             def do_GET(self):
                 outer.heard.append((self.path, self.headers))
                 self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                if self.path.startswith("/drop"):
+                if self.path.startswith("/hang"):
+                    outer.released.wait(SECONDS)
+                if self.path.startswith(("/drop", "/hang")):
                     self.close_connection = True
                     return
                 self.send_response(int(self.path.split("/")[2]) if self.path.startswith("/status/") else 200)
                 if self.path.startswith("/accel"):
                     self.send_header("X-Accel-Redirect", "/internal/file")
-                self.send_header("Content-Length", "3")
+                is_short = self.path.startswith("/short")
+                self.send_header("Content-Length", "9" if is_short else "3")
                 self.end_headers()
                 self.wfile.write(b"ok\n")
+                self.close_connection |= is_short
 
             do_POST = do_GET
 
         super().__init__(Handler)
+
+    def __exit__(self, *_):
+        self.released.set()
+        super().__exit__()
 
     def of(self, path):
         """The headers of the only request to a path."""
