@@ -15,7 +15,7 @@
 static void forget(void *data)
 {
     struct ngx_http_otel_request *request = data;
-    ngx_http_otel_call_leave(request); /* of a sub-request that was broken off */
+    ngx_http_otel_call_leave(request);
     otel_baggage_let_go(request->baggage);
 }
 
@@ -125,7 +125,6 @@ ngx_int_t ngx_http_otel_log_handler(ngx_http_request_t *r)
     const ngx_uint_t status = r->err_status != 0 ? r->err_status : r->headers_out.status;
     if (r != r->main || request == NULL || !request->is_recorded)
         return NGX_OK;
-    ngx_http_otel_call_leave(request);
     otel_http_server_end(request->context.span, (unsigned)status, NULL);
     return NGX_OK;
 }

@@ -253,6 +253,16 @@ class Redirects(Case):
         last = max((span for _, span in scene.spans_of(self.receiver)), key=lambda span: span.start_time_unix_nano)
         self.assertEqual(headers, f"00-{TRACE}-{last.span_id.hex()}-01")
 
+    def test_an_error_page_may_come_before_the_first_call_has_returned(self):
+        nginx = self.start(f"""
+            location / {{ proxy_pass http://shop; error_page 502 = /spare; }}
+            location /spare {{ {self.to}; }}""", "upstream shop { server 127.0.0.1:1 down; server 127.0.0.1:2 down; }")
+        self.assertEqual(nginx.request("/a")[0], 200)
+        self.check_sums(nginx.quit(), delivered=3)
+        self.check_tree("front server GET / 200",
+                        "  front client GET - error.type=no_upstream error",
+                        "  front client GET 200")
+
     def test_a_named_location_keeps_the_span(self):
         nginx = self.start(f"root .; location / {{ try_files $uri @app; }} location @app {{ {self.to}; }}")
         self.assertEqual(nginx.request("/a")[0], 200)
@@ -344,6 +354,12 @@ class Choices(Case):
         nginx.quit()
         self.assertEqual(self.upstream.of("/a").get_all("baggage"), ["a=1,b=2"])
 
+    def test_a_context_need_not_be_sent(self):
+        nginx = self.start(f'location / {{ {self.to}; proxy_set_header traceparent ""; }}')
+        self.assertEqual(nginx.request("/a", headers=TRACEPARENT)[0], 200)
+        nginx.quit()
+        self.assertEqual(self.upstream.of("/a").get_all("traceparent"), None)
+
     def test_all_other_headers_go_on_as_they_came(self):
         nginx = self.start(f"location / {{ {self.to}; }}")
         many = {f"X-{number}": f"value {number}" for number in range(70)}
@@ -419,6 +435,19 @@ class Lives(Case):
         test = nginx.run("-t")
         self.assertIn("test is successful", test.communicate(timeout=scene.SECONDS)[0])
         self.assertEqual(self.receiver.heard, [])
+
+    def test_the_readme_has_configurations(self):
+        nginx = self.start("location / { return 200; }")
+        readme = (ROOT / "integrations/nginx/README.md").read_text()
+        first, second = re.findall("```nginx\n(.*?)```", readme, re.S)
+        for old, new in (("modules/ngx_http_otel_module.so", str(nginx.module)), ("/var/log/nginx/", ""),
+                         ("listen 80", f"listen 127.0.0.1:{scene.free_port()}")):
+            self.assertIn(old, first)
+            first = first.replace(old, new)
+        for text in first, first.replace("otel_trace on;", "otel_trace on;" + second):
+            nginx.text = text + "pid nginx.pid; error_log error.log; events {}\n"
+            test = nginx.run("-t")
+            self.assertIn("test is successful", test.communicate(timeout=scene.SECONDS)[0])
 
     def test_a_reload_under_load_loses_nothing(self):
         nginx = self.start(f"location / {{ {self.to}; }}", workers=2)

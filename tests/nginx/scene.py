@@ -87,7 +87,8 @@ class Nginx:
         (self.path / "nginx.conf").write_text(self.text)
         environment = {"PATH": os.environ["PATH"]}
         if self.preload:
-            environment.update(LD_PRELOAD=self.preload, ASAN_OPTIONS="detect_leaks=0:abort_on_error=1")
+            environment.update(LD_PRELOAD=self.preload, ASAN_OPTIONS="detect_leaks=0:abort_on_error=1",
+                               UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1")
         return subprocess.Popen([PROGRAM, "-p", str(self.path), "-c", "nginx.conf", "-e", "error.log", *words],
                                 env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
