@@ -112,7 +112,8 @@ otel_slice oteli_url_join(struct oteli_url_text *text, otel_slice scheme, otel_s
     return appended_since(text, start);
 }
 
-/* Parameters that let whoever has them in: those of the conventions, and two of AWS before. */
+/* Query parameters whose values are credentials: those that the conventions list, and two of AWS
+ * that other versions of them have. */
 static bool is_secret(otel_slice key)
 {
     static const char *const secrets[] = {"X-Amz-Signature",
@@ -166,16 +167,13 @@ static otel_slice unquoted(otel_slice value)
     return is_quoted ? otel_slice_n(value.data + 1, value.length - 2) : value;
 }
 
-struct oteli_forwarded oteli_url_forwarded(otel_slice header)
+struct oteli_forwarded oteli_url_forwarded(otel_slice member)
 {
     struct oteli_forwarded said = {{0}, {0}, {0}};
-    otel_slice first;
     otel_slice pair;
     otel_slice name;
     otel_slice value;
-    if (!oteli_list_next(&header, &first))
-        return said;
-    while (oteli_piece_next(&first, ';', &pair)) {
+    while (oteli_piece_next(&member, ';', &pair)) {
         if (!oteli_cut(pair, '=', &name, &value))
             continue;
         value = unquoted(value);

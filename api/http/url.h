@@ -41,13 +41,14 @@ otel_slice oteli_url_join(struct oteli_url_text *text, otel_slice scheme, otel_s
 otel_slice oteli_url_redact(struct oteli_url_text *text, otel_slice whole, otel_slice user,
                             otel_slice query);
 
-/* What the first proxy, the one that the client has called, says in a Forwarded header: RFC 7239.
- * Empty: nothing. A client that is unknown or has a made-up name is none. */
+/* What one proxy says in its member of a Forwarded header (RFC 7239); the first member is that of
+ * the proxy which the client has called. Empty: nothing. A client that is unknown or has a made-up
+ * name is none. */
 struct oteli_forwarded {
     otel_slice client;
     otel_slice scheme;
     otel_slice host;
 };
-struct oteli_forwarded oteli_url_forwarded(otel_slice header);
+struct oteli_forwarded oteli_url_forwarded(otel_slice member);
 
 #endif

@@ -354,7 +354,7 @@ static bool is_shorter(const struct oteli_active_span *active, uint64_t min_ns)
     return oteli_ticks() - active->start < oteli_clock_ticks_of_ns(min_ns);
 }
 
-/* A span that holds back has nobody to hold back, and asks no rule. */
+/* If it has a held set, the set is empty: it is closed as cancelled, without asking a tail rule. */
 static void withhold(const struct oteli_thread *thread, struct oteli_active_span *active)
 {
     if (oteli_ref_where(active->usual_ref) == OTELI_SPAN_ON_STACK)
