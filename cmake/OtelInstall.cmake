@@ -11,9 +11,9 @@ set(otel_pc_dir "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 install(DIRECTORY include/otel DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     COMPONENT dev FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
-# The documents and examples lie to one another as they do in the source tree.
+# The documents, examples and modules lie to one another as they do in the source tree.
 install(FILES LICENSE README.md CHANGELOG.md DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT doc)
-install(DIRECTORY docs examples DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT doc
+install(DIRECTORY docs examples integrations DESTINATION "${CMAKE_INSTALL_DOCDIR}" COMPONENT doc
     PATTERN CMakeLists.txt EXCLUDE)
 
 set(otel_targets "")

@@ -27,7 +27,7 @@ integration: whole programs against the project's own receivers
 format: clang-format
 reference: HTML and man pages of every public function, by Doxygen
 tidy: clang-tidy, on what has changed since it was last run on this machine
-packages: all ways to build a program against what is installed; headers with other compilers; the ABI
+packages: all ways to build a program against what is installed; the module for nginx; headers; the ABI
 sdks: the SDKs of Python and Go, prices under valgrind, one root in a million
 receivers: the OpenTelemetry Collector, Rotel and Go's pprof
 stress: many threads, and the unit tests, without sanitizers
@@ -109,7 +109,7 @@ step_reference() { build_dev && run build-dev -R '^gate\.reference$'; }
 step_tidy() { build_dev && run build-dev -R '^gate\.tidy$'; }
 step_packages() {
     build_dev && setup --interop &&
-        run build-dev -R '^package\.|^gate\.(abi.*|headers|semconv)$|^integration\.trampolines$'
+        run build-dev -R '^package\.|^gate\.(abi.*|headers|semconv)$|^integration\.(trampolines|nginx)$'
 }
 step_sdks() { build_dev && setup --interop && run build-dev -L sdks && run_blackbox -L full; }
 step_receivers() {

@@ -63,7 +63,7 @@ objects_of() {
 
 # Directories with code of ours; library_directories are those that go into libraries.
 library_directories=(common api sdk exporters functions config profiling)
-directories=(include "${library_directories[@]}" tools examples benchmarks tests)
+directories=(include "${library_directories[@]}" integrations tools examples benchmarks tests)
 
 # written_files DIRECTORY...: sources and headers in them that people wrote, one a line; c_files:
 # those of C alone.

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the test of the nginx module is made of: nginx itself, an upstream, and trees of spans.
+
+    with scene.Nginx(module, receiver, 'location / { return 200; }') as nginx:
+        nginx.get("/")
+        nginx.quit()
+    print(scene.tree(receiver))
+
+All of it listens on loopback, in a folder of its own, as the user who runs the test.
+"""
+import contextlib
+import http.client
+import http.server
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "blackbox"))
+import harness
+
+PROGRAM = shutil.which("nginx") or "/usr/sbin/nginx"
+SECONDS = 60  # a limit of what hangs
+KINDS = ["?", "internal", "server", "client", "producer", "consumer"]
+SUMS = re.compile(r"otel-c: exporter 0: started (\d+), unsampled (\d+), open (\d+), ended (\d+): (.*)")
+CONFIGURATION = """
+{user}
+load_module {module};
+worker_processes {workers};
+pid nginx.pid;
+error_log error.log notice;
+worker_shutdown_timeout 20s;
+env OTEL_SERVICE_NAME={service};
+env OTEL_EXPORTER_OTLP_ENDPOINT={endpoint};
+{main}
+events {{ worker_connections 512; }}
+http {{
+    access_log off;
+    client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
+    uwsgi_temp_path uwsgi; scgi_temp_path scgi;
+    otel_trace on;
+    {http}
+    server {{
+        listen 127.0.0.1:{port};
+        listen 127.0.0.1:{port2} http2;
+        {server}
+    }}
+}}
+"""
+
+
+def free_port():
+    with socket.socket() as made:
+        made.bind(("127.0.0.1", 0))
+        return made.getsockname()[1]
+
+
+def wait_for(is_true, what):
+    end = time.monotonic() + SECONDS
+    while not is_true():
+        if time.monotonic() > end:
+            raise TimeoutError(what)
+        time.sleep(0.02)
+
+
+class Nginx:
+    """An nginx with the module. `preload` is what a module with a sanitizer needs."""
+    module = preload = None  # set by the test before its first one
+
+    def __init__(self, endpoint, server, http="", main="", workers=1, service="front"):
+        self.folder = tempfile.TemporaryDirectory(prefix="otel-nginx-")
+        self.path = pathlib.Path(self.folder.name)
+        self.port, self.port2 = free_port(), free_port()
+        self.text = CONFIGURATION.format(
+            user="user root;" if os.geteuid() == 0 else "", module=self.module, workers=workers, service=service,
+            endpoint=endpoint, main=main, http=http, server=server, port=self.port, port2=self.port2)
+        self.process = None
+
+    def run(self, *words):
+        (self.path / "nginx.conf").write_text(self.text)
+        environment = {"PATH": os.environ["PATH"]}
+        if self.preload:
+            environment.update(LD_PRELOAD=self.preload, ASAN_OPTIONS="detect_leaks=0:abort_on_error=1",
+                               UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1")
+        return subprocess.Popen([PROGRAM, "-p", str(self.path), "-c", "nginx.conf", "-e", "error.log", *words],
+                                env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def __enter__(self):
+        self.process = self.run("-g", "daemon off;")
+        wait_for(self.listens, "nginx does not listen")
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGQUIT)
+            try:
+                self.process.wait(SECONDS)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+        self.process.communicate()
+        self.folder.cleanup()
+
+    def listens(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"nginx has ended: {self.process.stdout.read()} {self.log()}")
+        try:
+            socket.create_connection(("127.0.0.1", self.port), 5).close()
+            return True
+        except ConnectionRefusedError:
+            return False
+
+    def log(self, name="error.log"):
+        return (self.path / name).read_text(errors="replace")
+
+    def workers(self):
+        """The processes that nginx has started, with the names of their threads: {pid: (title, names)}."""
+        found = {}
+        for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+            try:
+                if int(stat.read_text().rpartition(")")[2].split()[1]) == self.process.pid:
+                    title = (stat.parent / "cmdline").read_text().strip("\0 ")
+                    names = {task.read_text().strip() for task in stat.parent.glob("task/*/comm")}
+                    found[int(stat.parent.name)] = (title, names)
+            except (OSError, ValueError):
+                pass  # it has ended
+        return found
+
+    def request(self, path="/", method="GET", body=None, headers=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=SECONDS)
+        with contextlib.closing(connection):
+            connection.request(method, path, body, headers or {})
+            with connection.getresponse() as answer:
+                return answer.status, answer.read().decode()
+
+    def say(self, raw, then=lambda: None):
+        """The answer to bytes that need not be HTTP, of a client that then says no more."""
+        with socket.create_connection(("127.0.0.1", self.port), SECONDS) as connection:
+            connection.sendall(raw)
+            then()
+            connection.shutdown(socket.SHUT_WR)
+            return b"".join(iter(lambda: connection.recv(65536), b""))
+
+    def send(self, number):
+        self.process.send_signal(number)
+
+    def quit(self, number=signal.SIGQUIT):
+        """Ends nginx, and returns the final sums of its workers, as dictionaries."""
+        self.send(number)
+        self.process.wait(SECONDS)
+        return self.sums()
+
+    def sums(self):
+        found = []
+        for started, unsampled, still_open, ended, rest in SUMS.findall(self.log()):
+            sums = dict(re.findall(r"(\w+) ([\d,]+)", rest))
+            sums = {name: int(number.replace(",", "")) for name, number in sums.items()}
+            sums.update(started=int(started), unsampled=int(unsampled), open=int(still_open), ended=int(ended))
+            found.append(sums)
+        return found
+
+
+class Upstream(harness.Server):
+    """What nginx proxies to. It remembers the requests, as (path, headers), and answers as their path says:
+    /status/500 with that status, /drop not at all, /short with less than it says, /accel with a redirect
+    inside nginx; /hang waits for `released`."""
+
+    def __init__(self):
+        outer = self
+        self.heard = []
+        self.released = threading.Event()
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                outer.heard.append((self.path, self.headers))
+                self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                if self.path.startswith("/hang"):
+                    outer.released.wait(SECONDS)
+                if self.path.startswith(("/drop", "/hang")):
+                    self.close_connection = True
+                    return
+                self.send_response(int(self.path.split("/")[2]) if self.path.startswith("/status/") else 200)
+                if self.path.startswith("/accel"):
+                    self.send_header("X-Accel-Redirect", "/internal/file")
+                is_short = self.path.startswith("/short")
+                self.send_header("Content-Length", "9" if is_short else "3")
+                self.end_headers()
+                self.wfile.write(b"ok\n")
+                self.close_connection |= is_short
+
+            do_POST = do_GET
+
+        super().__init__(Handler)
+
+    def __exit__(self, *_):
+        self.released.set()
+        super().__exit__()
+
+    def of(self, path):
+        """The headers of the only request to a path."""
+        [headers] = [headers for heard, headers in self.heard if heard == path]
+        return headers
+
+
+def spans_of(receiver):
+    """(service, span) of all that a receiver has."""
+    return [(harness.attributes(group.resource)["service.name"], span) for request in receiver.requests
+            for group in request.resource_spans for scope in group.scope_spans for span in scope.spans]
+
+
+def tree(receiver):
+    """The spans as text: each below its parent, in the order of their starts, with status and errors."""
+    spans = spans_of(receiver)
+    known = {span.span_id for _, span in spans}
+    lines = []
+
+    def add(parent, depth):
+        for service, span in sorted(spans, key=lambda each: each[1].start_time_unix_nano):
+            if (span.parent_span_id if span.parent_span_id in known else b"") == parent:
+                held = harness.attributes(span)
+                words = [service, KINDS[span.kind], span.name, str(held.get("http.response.status_code", "-"))]
+                if "error.type" in held:
+                    words.append("error.type=" + held["error.type"])
+                if span.status.code == 2:
+                    words.append("error")
+                lines.append("  " * depth + " ".join(words))
+                add(span.span_id, depth + 1)
+
+    add(b"", 0)
+    return "\n".join(lines)
