@@ -47,6 +47,8 @@ HEADS_NOT_RUN = {
     "./prefork PORT": "serves until SIGTERM; --demo is the same",
     "./service stock": "serves until SIGTERM; --demo has both services",
     "./service shop": "serves until SIGTERM; --demo has both services",
+    "./connection_process PATH": "serves until SIGTERM; integration.daemons has it",
+    "./drop_privileges USER": "wants a user and a file; integration.daemons has them",
     "curl http://127.0.0.1": "asks those",
     "OTEL_TRACES_EXPORTER=console ./thread_pool 7000": "serves until it is ended; --demo is the same",
     "OTEL_TRACES_EXPORTER=console ./relay": "serves until SIGTERM; integration.w3c has both",
