@@ -23,7 +23,7 @@ enum { NAME_AT = sizeof OPTIONS - 1 };
 /* clang-format off */
 #define DATA_OF(name, variable, type, default_text, min, max, words, option, doc)    \
     {&(OPTIONS #name)[NAME_AT], variable, type, default_text, min, max, words,        \
-     offsetof(struct oteli_config, name), OFFSET_##option(name), doc},
+     offsetof(struct oteli_config, name), OFFSET_##option(name), doc, OPTIONS "defaults->" #name},
 /* clang-format on */
 const struct oteli_config_row oteli_config_rows[] = {OTELI_CONFIG_TABLE(DATA_OF)};
 
@@ -130,6 +130,8 @@ const char *oteli_config_origin(const struct oteli_config *config, const void *f
 const char *oteli_config_called(const struct oteli_config *config, const void *field)
 {
     const struct oteli_config_row *row = &oteli_config_rows[giver_of(config, field)];
+    if (oteli_config_is_program_default(config, field))
+        return row->default_name;
     return oteli_config_is_in_code(config, field) ? row->name - NAME_AT : row->variable;
 }
 
@@ -201,9 +203,11 @@ static const char *text_in_code(const otel_sdk_options *options, const struct ot
 
 /* Take what code or the environment says, and whether it counts. What is bad is an error in code,
  * and in the environment a warning: there the good words of a list still count. */
-static otel_status take_text(const struct oteli_config_row *row, const char *text, bool in_code,
-                             struct oteli_setting *setting, bool *given)
+static otel_status take_text(const struct oteli_config_row *row, const char *text,
+                             enum oteli_config_source source, struct oteli_setting *setting,
+                             bool *given)
 {
+    const bool in_code = source != OTELI_FROM_ENVIRONMENT;
     otel_slice culprit;
     if (is_unset(row, text))
         return OTEL_OK;
@@ -222,7 +226,9 @@ static otel_status take_text(const struct oteli_config_row *row, const char *tex
     (void)oteli_hide_in_setting(text, shown, sizeof shown);
     if (in_code) {
         free(setting->text);
-        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, OPTIONS "%s=\"%s\" %s", row->name, shown, why);
+        OTELI_LOG_ALWAYS(OTEL_LOG_ERROR, "%s=\"%s\" %s",
+                         source == OTELI_FROM_CODE ? row->name - NAME_AT : row->default_name, shown,
+                         why);
         return status;
     }
     const char *instead = setting->text != NULL ? setting->text : row->default_text;
@@ -333,7 +339,7 @@ static otel_status load_row(struct loader *loader, size_t index)
             continue;
         status = take_text(
             row, in_code ? text_in_code(options, row, digits) : oteli_env_get(row->variable),
-            in_code, &setting, &given);
+            sources[i], &setting, &given);
         *source = given ? sources[i] : OTELI_FROM_DEFAULT;
     }
     if (status == OTEL_OK && !given)

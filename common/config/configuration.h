@@ -135,6 +135,7 @@ struct oteli_config_row {
     size_t offset;            /* in struct oteli_config */
     ptrdiff_t option_offset;  /* in otel_sdk_options; -1: environment only */
     const char *doc;
+    const char *default_name; /* of its option in the program's defaults, for messages */
 };
 extern const struct oteli_config_row oteli_config_rows[];
 extern const size_t oteli_config_row_count;

@@ -198,11 +198,15 @@ TEST(what_cannot_be_a_default_is_an_error_of_the_program)
     assert_int_equal(
         otel_start(OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.traces_sampler = "some"))),
         OTEL_ERROR_INVALID_ARGUMENT);
-    assert_non_null(strstr(said, "traces_sampler=\"some\" has the unknown word"));
+    assert_non_null(
+        strstr(said, "otel_sdk_options.defaults->traces_sampler=\"some\" has the unknown word"));
+    said_begin(OTEL_LOG_ERROR);
     assert_int_equal(
         otel_start(OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.traces_sampler = "traceidratio",
                                                                  .traces_sampler_arg = "2"))),
         OTEL_ERROR_INVALID_ARGUMENT);
+    assert_non_null(
+        strstr(said, "otel_sdk_options.defaults->traces_sampler_arg=\"2\" is no number"));
     const otel_sdk_options without_size = {.service_name = "shop"};
     assert_int_equal(otel_start(OTEL_SDK_OPTIONS(.defaults = &without_size)),
                      OTEL_ERROR_INVALID_ARGUMENT);
