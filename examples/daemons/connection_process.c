@@ -91,7 +91,7 @@ int main(int argc, char **argv)
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     if (argc != 2 || strlen(argv[1]) >= sizeof address.sun_path)
         return fprintf(stderr, "usage: %s PATH\n", argv[0]), 2;
-    strcpy(address.sun_path, argv[1]);
+    memcpy(address.sun_path, argv[1], strlen(argv[1]) + 1);
     const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (bind(listener, (const struct sockaddr *)&address, sizeof address) != 0 ||
         listen(listener, 128) != 0)

@@ -27,7 +27,7 @@ int main(int argc, char **argv)
     const otel_context caller = otel_extract_environment(NULL);
     const otel_span span = otel_span_enter(tracer, "sum up", OTEL_SPAN_OPTIONS(.parent = &caller));
 
-    const int last = argc > 1 ? atoi(argv[1]) : 10;
+    const int last = argc > 1 ? (int)strtol(argv[1], NULL, 10) : 10;
     int sum = 0;
     for (int i = 1; i <= last; i++)
         sum += i;
