@@ -146,11 +146,23 @@ static inline bool set_short(struct oteli_active_span *active, const struct otel
 {
     if (active->attributes.data == NULL) /* no room yet */
         return false;
-    if (value->type == OTEL_VALUE_STRING && value->as.string != NULL)
-        return oteli_set_short_string(active, limits, key.data, key.length, value->as.string,
+    switch (value->type) {
+    case OTEL_VALUE_STRING:
+        return value->as.string != NULL &&
+               oteli_set_short_string(active, limits, key.data, key.length, value->as.string,
                                       value->length);
-    return value->type == OTEL_VALUE_INT &&
-           oteli_set_short_int(active, limits, key.data, key.length, value->as.integer);
+    case OTEL_VALUE_INT:
+    case OTEL_VALUE_DOUBLE:
+        return oteli_set_short_number(active, limits, key.data, key.length, value->type,
+                                      value->type == OTEL_VALUE_INT
+                                          ? (uint64_t)value->as.integer
+                                          : oteli_double_bits(value->as.real));
+    case OTEL_VALUE_BOOL:
+        return oteli_set_short_number(active, limits, key.data, key.length, OTEL_VALUE_BOOL,
+                                      value->as.boolean);
+    default:
+        return false;
+    }
 }
 
 void oteli_active_set_many(struct oteli_active_span *active, const struct oteli_limits *limits,

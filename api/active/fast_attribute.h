@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/active/fast_attribute.h - the attributes that most spans have: a short ASCII key that is new,
- * and a short string or an integer. One pass, with lengths of one byte; any other attribute is left
- * to oteli_active_set, before anything is changed.
+ * and a short string, an integer, a double or a bool. One pass, with lengths of one byte; any other
+ * attribute is left to oteli_active_set, before anything is changed.
  *
  * Runs on the thread that owns the place, or has the lock of the detached span. */
 #ifndef OTELI_FAST_ATTRIBUTE_H
@@ -12,7 +12,8 @@
 #include "common/wire.h"
 
 enum { OTELI_SPAN_ATTRIBUTES = 9, OTELI_KEY_VALUE_KEY = 1, OTELI_KEY_VALUE_VALUE = 2 };
-enum { OTELI_ANY_STRING = 1, OTELI_ANY_INT = 3 };
+/* The field of an AnyValue has the number of the value's type, but for bytes, arrays and maps. */
+enum { OTELI_ANY_STRING = OTEL_VALUE_STRING };
 
 enum {
     OTELI_SHORT_KEY_LEAST = 4,
@@ -117,18 +118,33 @@ static OTELI_INLINE bool oteli_set_short_string(struct oteli_active_span *active
     return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) && oteli_short_finish(&made, active, inner);
 }
 
-static OTELI_INLINE bool oteli_set_short_int(struct oteli_active_span *active,
-                                             const struct oteli_limits *limits, const char *key,
-                                             size_t key_length, int64_t value)
+static inline uint64_t oteli_double_bits(double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return bits;
+}
+
+/* A bool, an integer or a double; bits: a truth value, or the bytes of the number. */
+static OTELI_INLINE bool oteli_set_short_number(struct oteli_active_span *active,
+                                                const struct oteli_limits *limits, const char *key,
+                                                size_t key_length, otel_value_type type,
+                                                uint64_t bits)
 {
     struct oteli_short made;
     if (!oteli_short_begin(&made, active, limits, key, key_length))
         return false;
+    const bool is_double = type == OTEL_VALUE_DOUBLE;
     uint8_t *at = made.out + 4 + key_length;
-    const uint8_t *end = oteli_put_varint(at + 3, (uint64_t)value);
+    const uint8_t *end = at + 3 + sizeof bits;
+    if (is_double)
+        oteli_put_fixed64(at + 3, bits);
+    else
+        end = oteli_put_varint(at + 3, bits);
     const size_t inner = (size_t)(end - made.out) - 2;
+    const unsigned wire_type = is_double ? OTELI_WIRE_FIXED64 : OTELI_WIRE_VARINT;
     oteli_put_four(at, OTELI_TAG(OTELI_KEY_VALUE_VALUE, OTELI_WIRE_BYTES), (size_t)(end - at) - 2,
-                   OTELI_TAG(OTELI_ANY_INT, OTELI_WIRE_VARINT), at[3]);
+                   OTELI_TAG((unsigned)type, wire_type), at[3]);
     const uint64_t seen = oteli_short_key(&made, key, key_length, inner);
     return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) && oteli_short_finish(&made, active, inner);
 }

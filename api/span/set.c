@@ -83,10 +83,15 @@ static OTELI_NOINLINE void set_string_slow(otel_span_ref span, const char *key, 
     otel_span_set_value_n(span, key, key_length, &any);
 }
 
-static OTELI_NOINLINE void set_int_slow(otel_span_ref span, const char *key, size_t key_length,
-                                        int64_t value)
+static OTELI_NOINLINE void set_number_slow(otel_span_ref span, const char *key, size_t key_length,
+                                           otel_value_type type, uint64_t bits)
 {
-    const otel_value any = otel_value_int(value);
+    otel_value any = otel_value_int((int64_t)bits);
+    if (type == OTEL_VALUE_DOUBLE)
+        memcpy(&any.as.real, &bits, sizeof bits);
+    else if (type == OTEL_VALUE_BOOL)
+        any.as.boolean = bits != 0;
+    any.type = type;
     otel_span_set_value_n(span, key, key_length, &any);
 }
 
@@ -125,8 +130,9 @@ static OTELI_NOINLINE OTELI_HOT void set_string_detached(otel_span_ref span, con
         set_string_slow(span, key, key_length, value, length);
 }
 
-static OTELI_NOINLINE OTELI_HOT void set_int_detached(otel_span_ref span, const char *key,
-                                                      size_t key_length, int64_t value)
+static OTELI_NOINLINE OTELI_HOT void set_number_detached(otel_span_ref span, const char *key,
+                                                         size_t key_length, otel_value_type type,
+                                                         uint64_t bits)
 {
     struct oteli_thread *thread = oteli_self;
     bool done = false;
@@ -134,13 +140,13 @@ static OTELI_NOINLINE OTELI_HOT void set_int_detached(otel_span_ref span, const 
         oteli_thread_mark_busy(thread);
         struct oteli_active_span *locked = oteli_detached_try_lock(span);
         if (OTELI_LIKELY(locked != NULL)) {
-            done = oteli_set_short_int(locked, &thread->limits, key, key_length, value);
+            done = oteli_set_short_number(locked, &thread->limits, key, key_length, type, bits);
             oteli_detached_unlock(locked);
         }
         oteli_thread_leave_call(thread);
     }
     if (OTELI_UNLIKELY(!done))
-        set_int_slow(span, key, key_length, value);
+        set_number_slow(span, key, key_length, type, bits);
 }
 
 OTELI_HOT void otel_span_set_string_n(otel_span_ref span, const char *key, size_t key_length,
@@ -159,31 +165,38 @@ OTELI_HOT void otel_span_set_string_n(otel_span_ref span, const char *key, size_
         set_string_slow(span, key, key_length, value, length);
 }
 
-OTELI_HOT void otel_span_set_int_n(otel_span_ref span, const char *key, size_t key_length,
-                                   int64_t value)
+static OTELI_INLINE void set_number(otel_span_ref span, const char *key, size_t key_length,
+                                    otel_value_type type, uint64_t bits)
 {
     struct oteli_thread *thread = oteli_self;
     if (OTELI_UNLIKELY(!is_ready(thread)) || !is_current(thread, span)) {
-        set_int_detached(span, key, key_length, value);
+        set_number_detached(span, key, key_length, type, bits);
         return;
     }
     oteli_thread_mark_busy(thread);
-    const bool done = oteli_set_short_int(thread->top, &thread->limits, key, key_length, value);
+    const bool done =
+        oteli_set_short_number(thread->top, &thread->limits, key, key_length, type, bits);
     oteli_thread_leave_call(thread);
     if (OTELI_UNLIKELY(!done))
-        set_int_slow(span, key, key_length, value);
+        set_number_slow(span, key, key_length, type, bits);
 }
 
-void otel_span_set_double_n(otel_span_ref span, const char *key, size_t key_length, double value)
+OTELI_HOT void otel_span_set_int_n(otel_span_ref span, const char *key, size_t key_length,
+                                   int64_t value)
 {
-    const otel_value any = otel_value_double(value);
-    otel_span_set_value_n(span, key, key_length, &any);
+    set_number(span, key, key_length, OTEL_VALUE_INT, (uint64_t)value);
 }
 
-void otel_span_set_bool_n(otel_span_ref span, const char *key, size_t key_length, bool value)
+OTELI_HOT void otel_span_set_double_n(otel_span_ref span, const char *key, size_t key_length,
+                                      double value)
 {
-    const otel_value any = otel_value_bool(value);
-    otel_span_set_value_n(span, key, key_length, &any);
+    set_number(span, key, key_length, OTEL_VALUE_DOUBLE, oteli_double_bits(value));
+}
+
+OTELI_HOT void otel_span_set_bool_n(otel_span_ref span, const char *key, size_t key_length,
+                                    bool value)
+{
+    set_number(span, key, key_length, OTEL_VALUE_BOOL, value);
 }
 
 void otel_span_add_event_p(const otel_span *span, const char *name, size_t name_length,

@@ -4,6 +4,7 @@
 #include "api/active/fast_attribute.h"
 #include "tests/support/unit.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { LONGEST = 140 };
@@ -36,16 +37,27 @@ static void check_same_attributes(const struct oteli_active_span *one,
     }
 }
 
+static bool set_short(struct oteli_active_span *active, const char *key, size_t key_length,
+                      const otel_value *value)
+{
+    uint64_t bits = value->type == OTEL_VALUE_BOOL ? value->as.boolean : 0;
+    if (value->type == OTEL_VALUE_STRING)
+        return oteli_set_short_string(active, &wide, key, key_length, value->as.string,
+                                      value->length);
+    if (value->type == OTEL_VALUE_INT)
+        bits = (uint64_t)value->as.integer;
+    else if (value->type == OTEL_VALUE_DOUBLE)
+        bits = oteli_double_bits(value->as.real);
+    return oteli_set_short_number(active, &wide, key, key_length, value->type, bits);
+}
+
 /* Set by the short way, which says whether it could, or did nothing; and by the other. */
 static void check_both_ways(struct oteli_active_span *brief, struct oteli_active_span *full,
                             const char *key, size_t key_length, const otel_value *value,
                             bool is_short)
 {
     const struct oteli_buffer attributes = brief->attributes;
-    const bool done = value->type == OTEL_VALUE_INT
-                          ? oteli_set_short_int(brief, &wide, key, key_length, value->as.integer)
-                          : oteli_set_short_string(brief, &wide, key, key_length, value->as.string,
-                                                   value->length);
+    const bool done = set_short(brief, key, key_length, value);
     assert_int_equal(done, is_short);
     if (is_short) {
         oteli_active_set(full, &wide, key, key_length, value);
@@ -115,6 +127,29 @@ TEST(short_integers_are_the_same_bytes_as_any)
     oteli_active_fini(&full);
 }
 
+TEST(short_bools_and_doubles_are_the_same_bytes_as_any)
+{
+    struct oteli_active_span brief;
+    struct oteli_active_span full;
+    make_place(&brief);
+    make_place(&full);
+    static const double reals[] = {0.0, -0.0, 1.0, -2.5, 1e300, 5e-324, INFINITY, NAN};
+    otel_value values[2 + sizeof reals / sizeof *reals] = {otel_value_bool(false),
+                                                           otel_value_bool(true)};
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        values[2 + i] = otel_value_double(reals[i]);
+    char key[LONGEST + 1];
+    for (size_t i = 0; i <= LONGEST; i++)
+        key[i] = (char)('a' + i * 7 % 26);
+    for (size_t key_length = 0; key_length <= LONGEST; key_length++)
+        for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+            check_both_ways(&brief, &full, key, key_length, &values[i],
+                            key_length >= 4 && key_length <= 100 &&
+                                is_new_to_the_filter(&brief, key, key_length));
+    oteli_active_fini(&brief);
+    oteli_active_fini(&full);
+}
+
 TEST(what_is_not_ascii_is_not_short)
 {
     struct oteli_active_span brief;
@@ -142,19 +177,20 @@ TEST(without_room_nothing_is_short)
     make_place(&active);
     const struct oteli_limits one = {SIZE_MAX, 1, 1, 1, 1, 1, false, 64};
     const struct oteli_limits brief = {4, 128, 1, 1, 1, 1, false, 64};
-    assert_false(oteli_set_short_int(&active, &one, "key.a", 5, 1));
+    assert_false(oteli_set_short_number(&active, &one, "key.a", 5, OTEL_VALUE_INT, 1));
     assert_false(oteli_set_short_string(&active, &one, "key.a", 5, "v", 1));
     assert_false(oteli_set_short_string(&active, &brief, "key.a", 5, "value", 5));
     assert_true(oteli_set_short_string(&active, &brief, "key.a", 5, "valu", 4));
-    assert_false(oteli_set_short_int(&active, &wide, "key.a", 5, 1)); /* there is one */
+    assert_false(
+        oteli_set_short_number(&active, &wide, "key.a", 5, OTEL_VALUE_INT, 1)); /* there is one */
     const uint32_t length = active.attributes.length;
     active.attributes.length = active.attributes.capacity - OTELI_SHORT_ROOM + 1;
-    assert_false(oteli_set_short_int(&active, &wide, "key.b", 5, 1));
+    assert_false(oteli_set_short_number(&active, &wide, "key.b", 5, OTEL_VALUE_INT, 1));
     active.attributes.length = length;
     const uint32_t capacity = active.place_capacity;
     active.place_capacity = active.attribute_count;
-    assert_false(oteli_set_short_int(&active, &wide, "key.b", 5, 1));
+    assert_false(oteli_set_short_number(&active, &wide, "key.b", 5, OTEL_VALUE_INT, 1));
     active.place_capacity = capacity;
-    assert_true(oteli_set_short_int(&active, &wide, "key.b", 5, 1));
+    assert_true(oteli_set_short_number(&active, &wide, "key.b", 5, OTEL_VALUE_INT, 1));
     oteli_active_fini(&active);
 }
