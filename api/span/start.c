@@ -455,11 +455,17 @@ static OTELI_INLINE void inherit_fast(struct oteli_active_span *active,
     active->traits.wire_flags = oteli_span_wire_flags_of(parent_ref, 0);
 }
 
-/* Show it: the last of entering. */
+/* Show it, with the attributes of simple options: the last of entering. */
 static OTELI_INLINE void show_fast(otel_span *span, struct oteli_thread *thread,
                                    struct oteli_active_span *active,
+                                   const otel_span_options *options,
                                    const struct oteli_identity *made)
 {
+    if (options != NULL && options->attributes != NULL) {
+        oteli_active_set_many(active, &thread->limits, options->attributes,
+                              options->attribute_count);
+        oteli_span_warn(active);
+    }
     oteli_span_store_identity(span, made);
     oteli_span_store_identity(&active->self, made);
     active->start = oteli_counter();
@@ -491,10 +497,10 @@ static OTELI_NOINLINE OTELI_HOT void enter_child(otel_span *span, otel_tracer *t
     struct oteli_identity made;
     open_fast(thread, active, parent, tracer, name_length, wire_kind, &made);
     inherit_fast(active, parent, &made);
-    show_fast(span, thread, active, &made);
+    show_fast(span, thread, active, options, &made);
 }
 
-/* The fast path itself. `options` say at most the kind. */
+/* The fast path itself. `options` say at most the kind and attributes. */
 static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const char *name,
                                     size_t name_length, const otel_span_options *options,
                                     uint8_t wire_kind)
@@ -534,14 +540,14 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
     }
     struct oteli_identity made;
     open_fast(thread, active, parent, tracer, name_length, wire_kind, &made);
-    show_fast(span, thread, active, &made);
+    show_fast(span, thread, active, options, &made);
 }
 
-/* Options that say nothing but the kind. */
-static inline bool is_only_a_kind(const otel_span_options *options)
+/* Options that say nothing but the kind and attributes. */
+static inline bool are_simple(const otel_span_options *options)
 {
-    return !options->root && options->parent == NULL && options->attributes == NULL &&
-           options->links == NULL && options->start_ns == 0 && !oteli_hold_is_wanted(options) &&
+    return !options->root && options->parent == NULL && options->links == NULL &&
+           options->start_ns == 0 && !oteli_hold_is_wanted(options) &&
            (unsigned)options->kind <= OTEL_SPAN_KIND_CONSUMER;
 }
 
@@ -549,7 +555,7 @@ static OTELI_NOINLINE OTELI_HOT void enter_with(otel_span *span, otel_tracer *tr
                                                 const char *name, size_t name_length,
                                                 const otel_span_options *options)
 {
-    if (is_only_a_kind(options))
+    if (are_simple(options))
         enter_fast(span, tracer, name, name_length, options, (uint8_t)(options->kind + 1));
     else
         enter_slow(span, tracer, name, name_length, options);
