@@ -85,20 +85,27 @@ typedef struct otel_attribute {
     size_t key_length; /* the key needs no NUL; 0: up to its NUL */
 } otel_attribute;
 
+/* Member by member: where memory is cleared first, a copy of the value waits for its parts. */
+OTEL_INLINE otel_value otel_value_(otel_value_type type, size_t length)
+{
+    otel_value value;
+    value.type = type;
+    value.reserved = 0;
+    value.length = length;
+    value.as.integer = 0;
+    return value;
+}
+
 /* The empty value, which is not the empty string. */
 OTEL_INLINE otel_value otel_value_empty(void)
 {
-    otel_value value;
-    memset(&value, 0, sizeof value);
-    return value;
+    return otel_value_(OTEL_VALUE_EMPTY, 0);
 }
 
 /* A string of `length` bytes. */
 OTEL_INLINE otel_value otel_value_string_n(const char *string, size_t length)
 {
-    otel_value value = otel_value_empty();
-    value.type = OTEL_VALUE_STRING;
-    value.length = length;
+    otel_value value = otel_value_(OTEL_VALUE_STRING, length);
     value.as.string = string;
     return value;
 }
@@ -112,8 +119,7 @@ OTEL_INLINE otel_value otel_value_string(const char *string)
 /* A truth value. */
 OTEL_INLINE otel_value otel_value_bool(bool boolean)
 {
-    otel_value value = otel_value_empty();
-    value.type = OTEL_VALUE_BOOL;
+    otel_value value = otel_value_(OTEL_VALUE_BOOL, 0);
     value.as.boolean = boolean;
     return value;
 }
@@ -121,8 +127,7 @@ OTEL_INLINE otel_value otel_value_bool(bool boolean)
 /* An integer. */
 OTEL_INLINE otel_value otel_value_int(int64_t integer)
 {
-    otel_value value = otel_value_empty();
-    value.type = OTEL_VALUE_INT;
+    otel_value value = otel_value_(OTEL_VALUE_INT, 0);
     value.as.integer = integer;
     return value;
 }
@@ -130,8 +135,7 @@ OTEL_INLINE otel_value otel_value_int(int64_t integer)
 /* A floating-point number. */
 OTEL_INLINE otel_value otel_value_double(double real)
 {
-    otel_value value = otel_value_empty();
-    value.type = OTEL_VALUE_DOUBLE;
+    otel_value value = otel_value_(OTEL_VALUE_DOUBLE, 0);
     value.as.real = real;
     return value;
 }
@@ -139,9 +143,7 @@ OTEL_INLINE otel_value otel_value_double(double real)
 /* A value of `length` bytes, which need not be text. */
 OTEL_INLINE otel_value otel_value_bytes(const void *bytes, size_t length)
 {
-    otel_value value = otel_value_empty();
-    value.type = OTEL_VALUE_BYTES;
-    value.length = length;
+    otel_value value = otel_value_(OTEL_VALUE_BYTES, length);
     value.as.bytes = bytes;
     return value;
 }
@@ -150,9 +152,7 @@ OTEL_INLINE otel_value otel_value_bytes(const void *bytes, size_t length)
  * without a NUL make an array of values: otel_value_array and otel_value_string_n. */
 OTEL_INLINE otel_value otel_value_string_array(const char *const *strings, size_t count)
 {
-    otel_value value = otel_value_empty();
-    value.type = OTEL_VALUE_STRING_ARRAY;
-    value.length = count;
+    otel_value value = otel_value_(OTEL_VALUE_STRING_ARRAY, count);
     value.as.strings = strings;
     return value;
 }
@@ -160,9 +160,7 @@ OTEL_INLINE otel_value otel_value_string_array(const char *const *strings, size_
 /* An array of `count` truth values. */
 OTEL_INLINE otel_value otel_value_bool_array(const bool *booleans, size_t count)
 {
-    otel_value value = otel_value_empty();
-    value.type = OTEL_VALUE_BOOL_ARRAY;
-    value.length = count;
+    otel_value value = otel_value_(OTEL_VALUE_BOOL_ARRAY, count);
     value.as.booleans = booleans;
     return value;
 }
@@ -170,9 +168,7 @@ OTEL_INLINE otel_value otel_value_bool_array(const bool *booleans, size_t count)
 /* An array of `count` integers. */
 OTEL_INLINE otel_value otel_value_int_array(const int64_t *integers, size_t count)
 {
-    otel_value value = otel_value_empty();
-    value.type = OTEL_VALUE_INT_ARRAY;
-    value.length = count;
+    otel_value value = otel_value_(OTEL_VALUE_INT_ARRAY, count);
     value.as.integers = integers;
     return value;
 }
@@ -180,9 +176,7 @@ OTEL_INLINE otel_value otel_value_int_array(const int64_t *integers, size_t coun
 /* An array of `count` floating-point numbers. */
 OTEL_INLINE otel_value otel_value_double_array(const double *reals, size_t count)
 {
-    otel_value value = otel_value_empty();
-    value.type = OTEL_VALUE_DOUBLE_ARRAY;
-    value.length = count;
+    otel_value value = otel_value_(OTEL_VALUE_DOUBLE_ARRAY, count);
     value.as.reals = reals;
     return value;
 }
@@ -193,9 +187,7 @@ OTEL_INLINE otel_value otel_value_double_array(const double *reals, size_t count
  *     otel_span_set_value(span, "pair", otel_value_array(pair, 2)); */
 OTEL_INLINE otel_value otel_value_array(const otel_value *values, size_t count)
 {
-    otel_value value = otel_value_empty();
-    value.type = OTEL_VALUE_ARRAY;
-    value.length = count;
+    otel_value value = otel_value_(OTEL_VALUE_ARRAY, count);
     value.as.values = values;
     return value;
 }
@@ -203,9 +195,7 @@ OTEL_INLINE otel_value otel_value_array(const otel_value *values, size_t count)
 /* A map of `count` keys with values. Its keys, unlike those of attributes, may be empty. */
 OTEL_INLINE otel_value otel_value_map(const otel_attribute *entries, size_t count)
 {
-    otel_value value = otel_value_empty();
-    value.type = OTEL_VALUE_MAP;
-    value.length = count;
+    otel_value value = otel_value_(OTEL_VALUE_MAP, count);
     value.as.entries = entries;
     return value;
 }
