@@ -32,6 +32,16 @@ span)
                 type == "number" and . >= 0)) and
         all(.[-2:][]; .least_min_ns > 0 and .most_min_ns > 0 and .flat_within_percent >= 0)'
     ;;
+cold)
+    cases='[("hot","data","code","both") as $work |
+        ("two_tsc_reads","floor_inline","floor_library","enter_0","enter_2","enter_2_options",
+         "enter_5","enter_5_options","start_0","start_2","start_2_options","start_5",
+         "start_5_options") | "\(.)_\($work)"] + ["working_set"]'
+    keys='[]'
+    holds='all(.[:-1][]; all(.added_ns, .lower_quartile_ns, .upper_quartile_ns,
+            .ratio_to_two_tsc_reads, .ratio_to_floor_library; type == "number") and .work_ns > 0) and
+        all(.[-1:][]; .data_bytes > 0 and .code_bytes > 0 and .branches > 0)'
+    ;;
 worker)
     cases='["drain_encode_5attr","encode_5attr","protobuf_c_5attr"]'
     keys='["ns_per_span","median_ns_per_span","bytes_per_span"]'

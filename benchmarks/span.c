@@ -27,8 +27,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { ROUNDS = 101, QUICK_ROUNDS = 5, ROUND_NS = 500000, QUICK_ROUND_NS = 100000 };
-enum { CALIBRATION_COUNT = 2000, MOST_A_ROUND = 1 << 20, QUEUE_SIZE = 1 << 21 };
+enum { ROUNDS = 301, QUICK_ROUNDS = 5, ROUND_NS = 500000, QUICK_ROUND_NS = 100000 };
+enum {
+    CALIBRATION_COUNT = 2000,
+    MOST_A_ROUND = 1 << 20,
+    MOST_SPANS_A_ROUND = 2000,
+    QUEUE_SIZE = 1 << 21
+};
 enum { LARGE_BATCH = 1 << 17, DEFAULT_BATCH = 512 };
 #define QUEUE_BYTES (INT64_C(1) << 32)
 
@@ -220,18 +225,19 @@ static uint64_t whole_units(const struct bench_case *measured, uint64_t count)
     return (count + measured->unit - 1) / measured->unit * measured->unit;
 }
 
-/* How many operations make a round of the wanted length, whose spans fit into a batch. */
+/* How many operations make a round: of the wanted length; where spans are delivered, so few that
+ * their lines stay in a second-level cache. */
 static uint64_t calibrate(uint32_t index, double round_ns)
 {
     const struct bench_case *measured = &bench_cases[index];
     const uint64_t first = whole_units(measured, CALIBRATION_COUNT);
+    if (measured->delivered != 0)
+        return whole_units(measured, MOST_SPANS_A_ROUND / measured->delivered);
     ask(index, first, false);
     double ns = (double)ask(index, first, false).ns / (double)first;
     if (ns < 0.1)
         ns = 0.1;
-    double count = round_ns / ns;
-    if (measured->delivered != 0 && count > (double)LARGE_BATCH / 2 / measured->delivered)
-        count = (double)LARGE_BATCH / 2 / measured->delivered;
+    const double count = round_ns / ns;
     return count < (double)first  ? first
            : count > MOST_A_ROUND ? MOST_A_ROUND
                                   : whole_units(measured, (uint64_t)count);

@@ -6,6 +6,7 @@
 # and draws it.
 #
 #   scripts/bench.sh span     what a span costs the thread that makes it
+#   scripts/bench.sh cold     what it costs between the work of a program, with cold caches
 #   scripts/bench.sh worker   what it costs the exporter thread
 #   scripts/bench.sh processor  which queue should be before the exporter thread: the study of
 #                               docs/PROCESSOR.md, about 8 minutes; with --system, what the
@@ -30,7 +31,7 @@ cd "$(dirname "$0")/.."
 
 name=${1:-}
 case $name in
-span | worker | e2e | service | clock | wakeup | profile) shift ;;
+span | cold | worker | e2e | service | clock | wakeup | profile) shift ;;
 processor)
     shift
     if [[ ${1:-} == --system ]]; then
@@ -47,7 +48,7 @@ plot)
     exit
     ;;
 *)
-    say "${name:+there is no benchmark \"$name\": }name one of span, worker, processor, wakeup, e2e, service, clock, profile; or plot, which draws them"
+    say "${name:+there is no benchmark \"$name\": }name one of span, cold, worker, processor, wakeup, e2e, service, clock, profile; or plot, which draws them"
     exit 2
     ;;
 esac
