@@ -71,7 +71,7 @@ start_view() {
     "$build/tools/otel-view" --port 0 --idle-exit 60000 2>"$work/view" &
     view_pid=$!
     for ((tries = 0; tries < 600; tries++)); do
-        address=$(sed -n 's/^otel-view: listening on //p' "$work/view")
+        address=$(sed -n 's/^otel-view: listening on \([^,]*\).*/\1/p' "$work/view")
         [[ -z $address ]] || break
         kill -0 "$view_pid" 2>/dev/null || break
         sleep 0.1

@@ -7,13 +7,12 @@
 #   --build-deps  Debian packages that a build of the library needs: compilers,
 #                 CMake and Ninja, and the libraries it is made with (libck,
 #                 libcurl, zlib, libzstd; libdw for otel-functions; libfyaml for otel-config;
-#                 libmicrohttpd for otel-view and the examples, protobuf-c for otel-view,
+#                 libmicrohttpd for otel-view and the examples, protobuf-c and nghttp2 for otel-view,
 #                 OpenSSL for certificates of tests)
 #   --bench-deps  the same, and what the benchmarks work with (SQLite, zlib)
 #   --plot-deps   what draws their figures (gnuplot, jq)
 #   --test-deps   those that a build needs, and what the first tier of scripts/test.sh uses: cmocka
-#                 (unit tests), nghttp2 (receivers of tests), Python with protobuf (an independent
-#                 decoder), and --bench-deps
+#                 (unit tests), Python with protobuf (an independent decoder), and --bench-deps
 #   --full-deps   all of the above, and what the other steps of scripts/test.sh use: Doxygen, clang 14
 #                 (OTEL_LLVM_VERSION) with its tools and runtime (sanitizers, fuzzing, lint,
 #                 format), tcc, valgrind, Spin, gdb, libabigail, man, Go (pprof), nginx with its headers
@@ -45,12 +44,13 @@ readonly llvm=${OTEL_LLVM_VERSION:-14}
 readonly build_packages=(
     gcc g++ libc6-dev make cmake ninja-build pkg-config
     libck-dev libprotobuf-c-dev libcurl4-openssl-dev
-    zlib1g-dev libzstd-dev libmicrohttpd-dev libssl-dev libdw-dev libfyaml-dev ca-certificates
+    zlib1g-dev libzstd-dev libmicrohttpd-dev libnghttp2-dev libssl-dev libdw-dev libfyaml-dev
+    ca-certificates
 )
 readonly bench_packages=(libsqlite3-dev)
 readonly plot_packages=(gnuplot-nox jq)
 readonly test_packages=(
-    libcmocka-dev libnghttp2-dev protobuf-compiler git python3 python3-protobuf python3-venv
+    libcmocka-dev protobuf-compiler git python3 python3-protobuf python3-venv
 )
 readonly full_packages=(
     doxygen man-db

@@ -313,7 +313,7 @@ class Report(unittest.TestCase):
     def test_the_span_arrives_at_otel_view(self):
         with subprocess.Popen([harness.program("otel-view"), "--port", "0", "--json"], env=harness.environment(),
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as view:
-            url = view.stderr.readline().split()[-1]
+            url = view.stderr.readline().split()[3].rstrip(",")
             report = diagnose(OTEL_SERVICE_NAME="shop", **{ENDPOINT: url})
             view.stdout.readline()  # the request that has no spans
             group = json.loads(view.stdout.readline())["resourceSpans"][0]

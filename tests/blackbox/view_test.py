@@ -3,6 +3,7 @@
 import gzip
 import http.client
 import json
+import re
 import signal
 import struct
 import subprocess
@@ -54,9 +55,10 @@ class Viewer:
         self.process = subprocess.Popen([harness.program("otel-view"), "--port", "0", *options], bufsize=0,
                                         env=harness.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         first = self.process.stderr.readline().decode()
-        prefix = "otel-view: listening on http://127.0.0.1:"
-        assert first.startswith(prefix), first + self.process.stderr.read().decode()
-        self.port = int(first[len(prefix):])
+        found = re.fullmatch(r"otel-view: listening on (http://127\.0\.0\.1:(\d+))"
+                             r"(?:, for gRPC on (http://127\.0\.0\.1:\d+))?\n", first)
+        assert found, first + self.process.stderr.read().decode()
+        self.http, self.port, self.grpc = found[1], int(found[2]), found[3]
         self.watchdog = threading.Timer(200, self.process.kill)
         self.watchdog.start()
 
@@ -73,6 +75,18 @@ class Viewer:
             body = body.SerializeToString()
         head = dict(OTLP, **{name.replace("_", "-"): value for name, value in headers.items()})
         return self.ask("POST", "/v1/traces", body, head)
+
+    def endpoint(self, protocol):
+        if protocol == "grpc" and self.grpc is None:
+            self.end(signal.SIGTERM)
+            raise unittest.SkipTest("this otel-view was built without libnghttp2")
+        return self.grpc if protocol == "grpc" else self.http
+
+    def send(self, protocol="http/protobuf", **env):
+        """A program with the real exporter sends its span. Gives what it said."""
+        env = {"OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_ENDPOINT": self.endpoint(protocol),
+               "OTEL_SERVICE_NAME": "real", **env}
+        return harness.run("one_span", env=env)
 
     def end(self, with_signal=None):
         """What it printed: (stdout, the lines of stderr after the first)."""
@@ -195,6 +209,80 @@ checkout  @shop                                                200 ms ━━━�
         self.assertNotIn("\x1b", out)
 
 
+class Exporter(unittest.TestCase):
+    def test_the_real_exporter_by_both_protocols(self):
+        for protocol in "http/protobuf", "grpc":
+            for compression in "none", "gzip", "zstd":
+                with self.subTest(protocol=protocol, compression=compression):
+                    view = Viewer("--count", "1")
+                    done = view.send(protocol, OTEL_EXPORTER_OTLP_COMPRESSION=compression)
+                    out, err = view.end()
+                    self.assertEqual((done.returncode, done.stderr), (0, ""))
+                    self.assertIn("delivered 1", done.stdout)
+                    self.assertRegex(out, r"\none  @real .*\n  text=value, number=42\n\n")
+                    self.assertEqual(err, ["received 1 spans"])
+
+    def test_http_on_the_port_for_grpc_is_told_so(self):
+        view = Viewer()
+        port = view.endpoint("grpc").rsplit(":", 1)[1]
+        done = view.send(OTEL_EXPORTER_OTLP_ENDPOINT=view.grpc)
+        out, err = view.end(signal.SIGTERM)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("delivered 0", done.stdout)
+        self.assertEqual((out, err), ("", [f"otel-view: refused a request: port {port} is for gRPC",
+                                           "received 0 spans"]))
+
+
+class Calls(unittest.TestCase):
+    """gRPC's own client."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.grpc = harness._grpc()
+        cls.view = Viewer("--json")
+        cls.channel = cls.grpc.insecure_channel(cls.view.endpoint("grpc")[len("http://"):],
+                                                [("grpc.max_send_message_length", -1)])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.channel.close()
+        cls.view.end(signal.SIGTERM)
+
+    def call(self, body, method="opentelemetry.proto.collector.trace.v1.TraceService/Export", **options):
+        """(The name of the status, the details or the answer.)"""
+        try:
+            return "OK", self.channel.unary_unary("/" + method)(body, timeout=100, **options)
+        except self.grpc.RpcError as bad:
+            return bad.code().name, bad.details()
+
+    def test_calls_at_the_same_time(self):
+        export = self.channel.unary_unary("/opentelemetry.proto.collector.trace.v1.TraceService/Export")
+        numbers = range(1, 200)
+        calls = [export.future(make_request("shop", (number, 0, "x" * number, 0, 1)).SerializeToString(),
+                               timeout=100) for number in numbers]
+        # Before the answers: otel-view waits where stdout takes no more.
+        lines = [json.loads(self.view.process.stdout.readline()) for _ in numbers]
+        names = {line["resourceSpans"][0]["scopeSpans"][0]["spans"][0]["name"] for line in lines}
+        self.assertEqual(names, {"x" * number for number in numbers})
+        self.assertEqual({call.result() for call in calls}, {b""})
+
+    def test_what_is_no_request_is_refused_with_the_reason(self):
+        self.assertEqual(self.call(b"hello"), (
+            "INVALID_ARGUMENT", "ExportTraceServiceRequest: has a field of an unknown wire type"))
+
+    def test_other_signals_are_not_implemented(self):
+        self.assertEqual(self.call(b"", "opentelemetry.proto.collector.metrics.v1.MetricsService/Export"), (
+            "UNIMPLEMENTED", "otel-view takes traces only: TraceService.Export"))
+
+    def test_another_compression_is_not_implemented(self):
+        self.assertEqual(self.call(b"hello" * 100, compression=self.grpc.Compression.Deflate), (
+            "UNIMPLEMENTED", "the grpc-encoding has to be gzip, zstd or identity"))
+
+    def test_more_than_64_mib(self):
+        self.assertEqual(self.call(b"\x0a\x00" * (33 << 20)), (
+            "RESOURCE_EXHAUSTED", "a request may have 64 MiB at most, also when decompressed"))
+
+
 class Json(unittest.TestCase):
     def test_one_line_a_request(self):
         view = Viewer("--json", "--count", "2")
@@ -295,7 +383,7 @@ class CommandLine(unittest.TestCase):
             self.assertEqual((done.returncode, done.stdout[:len(start)]), (0, start))
 
     def test_wrong_options(self):
-        for options in (["--port", "x"], ["--port", "65536"], ["--count", "-1"],
+        for options in (["--port", "x"], ["--grpc-port", "65536"], ["--port", "65536"], ["--count", "-1"],
                         ["--count", "0"], ["--nonsense"], ["argument"]):
             done = self.run_view(*options)
             self.assertEqual(done.returncode, 2, options)
@@ -307,6 +395,14 @@ class CommandLine(unittest.TestCase):
         view.end(signal.SIGTERM)
         self.assertEqual(done.returncode, 1)
         self.assertIn(f"cannot listen on 127.0.0.1:{view.port}: Address already in use", done.stderr)
+
+    def test_a_port_for_grpc_that_is_taken(self):
+        view = Viewer()
+        port = view.endpoint("grpc").rsplit(":", 1)[1]
+        done = self.run_view("--port", "0", "--grpc-port", port)
+        view.end(signal.SIGTERM)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, f"otel-view: cannot listen on 127.0.0.1:{port}: Address already in use\n")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 #include "proto/json.h"
 #include "tools/view/view_check.h"
+#include "tools/view/view_grpc.h"
 #include "tools/view/view_http.h"
 #include "tools/view/view_spans.h"
 
@@ -27,30 +28,34 @@
 
 enum {
     DEFAULT_PORT = 4318,
+    DEFAULT_GRPC_PORT = 4317,
     TICK_MS = 100,     /* how often traces are looked at while some wait */
     FAREWELL_MS = 2000 /* how long the last answers may take before the end */
 };
 
 static const char usage_text[] =
     "usage: otel-view [OPTION]...\n"
-    "Receive traces over OTLP/HTTP on 127.0.0.1 and draw each one when it is complete.\n"
-    "Senders have to speak http/protobuf (not http/json, not grpc); they may compress with\n"
-    "gzip or zstd.\n"
+    "Receive traces by OTLP on 127.0.0.1 and draw each one when it is complete.\n"
+    "Senders have to speak http/protobuf or grpc without TLS (not http/json); they may\n"
+    "compress with gzip or zstd.\n"
     "\n"
-    "  --port N         listen on this port; 0: any free one (default 4318)\n"
+    "  --port N         listen for http/protobuf on this port; 0: any free one (default 4318)\n"
+    "  --grpc-port N    the same for grpc (default 4317, or with --port any free one)\n"
     "  --json           print each request as a line of OTLP/JSON instead\n"
     "  --count N        end when N spans have been received\n"
     "  --idle-exit MS   end when nothing has been received for so long\n"
     "  --help           print this\n"
     "  --version        print the version\n"
     "\n"
-    "The first line on stderr names the address. SIGINT and SIGTERM draw the rest and end.\n";
+    "The first line on stderr names the addresses. SIGINT and SIGTERM draw the rest and end.\n";
 
 struct view {
     struct view_spans spans;
     struct view_http http;
+    struct view_grpc grpc;
     bool json;
-    uint16_t port;
+    uint16_t port, grpc_port;
+    bool needs_grpc;       /* its port is an option that was given */
     uint64_t count;        /* 0: no end by count */
     uint64_t idle_exit_ms; /* 0: never */
     uint64_t last_ns;      /* monotonic: the last request, or the start */
@@ -149,14 +154,16 @@ static bool is_enough(const struct view *view)
 /* Wait for something to do and do it. False: a signal ends us. */
 static bool step(struct view *view, int signals, int limit_ms)
 {
-    struct pollfd fds[2] = {{.fd = signals, .events = POLLIN},
-                            {.fd = view_http_fd(&view->http), .events = POLLIN}};
-    const int ready = poll(fds, 2, view_http_timeout_ms(&view->http, limit_ms));
+    struct pollfd fds[3] = {{.fd = signals, .events = POLLIN},
+                            {.fd = view_http_fd(&view->http), .events = POLLIN},
+                            {.fd = view->grpc.epoll, .events = POLLIN}};
+    const int ready = poll(fds, 3, view_http_timeout_ms(&view->http, limit_ms));
     if (ready < 0 && errno != EINTR)
         return false;
     if (ready > 0 && fds[0].revents != 0)
         return false;
     view_http_run(&view->http);
+    view_grpc_run(&view->grpc);
     view_spans_draw_ready(&view->spans, now_ns());
     return true;
 }
@@ -170,7 +177,8 @@ static void serve(struct view *view, int signals)
     }
     /* The sender of the last spans still waits for its answer. */
     const uint64_t until_ns = now_ns() + FAREWELL_MS * OTELI_NS_PER_MS;
-    while (view->http.in_flight != 0 && now_ns() < until_ns && step(view, signals, TICK_MS))
+    while (view->http.in_flight + view->grpc.in_flight != 0 && now_ns() < until_ns &&
+           step(view, signals, TICK_MS))
         continue;
 }
 
@@ -189,22 +197,27 @@ static bool parse_number(const char *text, uint64_t max, uint64_t *number)
 static int parse_options(struct view *view, int argc, char **argv)
 {
     static const struct option options[] = {{"port", required_argument, NULL, 'p'},
+                                            {"grpc-port", required_argument, NULL, 'g'},
                                             {"json", no_argument, NULL, 'j'},
                                             {"count", required_argument, NULL, 'c'},
                                             {"idle-exit", required_argument, NULL, 'i'},
                                             {"help", no_argument, NULL, 'h'},
                                             {"version", no_argument, NULL, 'v'},
                                             {NULL, 0, NULL, 0}};
-    uint64_t port = DEFAULT_PORT;
+    uint64_t port = DEFAULT_PORT, grpc_port = DEFAULT_GRPC_PORT;
     bool fine = true;
     for (int option; fine && (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (option == 'h')
             return fputs(usage_text, stdout) < 0;
         if (option == 'v')
             return printf("otel-view %s\n", OTEL_VERSION) < 0;
-        if (option == 'p')
+        if (option == 'p') {
             fine = parse_number(optarg, UINT16_MAX, &port);
-        else if (option == 'c')
+            grpc_port = view->needs_grpc ? grpc_port : 0;
+        } else if (option == 'g') {
+            fine = parse_number(optarg, UINT16_MAX, &grpc_port);
+            view->needs_grpc = true;
+        } else if (option == 'c')
             fine = parse_number(optarg, UINT64_MAX, &view->count) && view->count != 0;
         else if (option == 'i')
             fine = parse_number(optarg, UINT32_MAX, &view->idle_exit_ms) && view->idle_exit_ms != 0;
@@ -220,7 +233,39 @@ static int parse_options(struct view *view, int argc, char **argv)
         fine = false;
     }
     view->port = (uint16_t)port;
+    view->grpc_port = (uint16_t)grpc_port;
     return fine ? -1 : 2;
+}
+
+static bool cannot_listen(uint16_t port)
+{
+    fprintf(stderr, "otel-view: cannot listen on 127.0.0.1:%u: %s\n", (unsigned)port,
+            strerror(errno));
+    return false;
+}
+
+/* Listen, and say where. */
+static bool start(struct view *view)
+{
+    const struct view_taker taker = {take_request, view};
+    if (!view_http_start(&view->http, view->port, taker))
+        return cannot_listen(view->port);
+    if (!view_grpc_start(&view->grpc, view->grpc_port, taker)) {
+        (void)cannot_listen(view->grpc_port);
+        view_http_stop(&view->http);
+        return false;
+    }
+    if (view->needs_grpc && view->grpc.port == 0) {
+        fprintf(stderr,
+                "otel-view: this otel-view was built without libnghttp2, so without gRPC\n");
+        view_http_stop(&view->http);
+        return false;
+    }
+    fprintf(stderr, "otel-view: listening on http://127.0.0.1:%u", (unsigned)view->http.port);
+    if (view->grpc.port != 0)
+        fprintf(stderr, ", for gRPC on http://127.0.0.1:%u", (unsigned)view->grpc.port);
+    fprintf(stderr, "\n");
+    return true;
 }
 
 int main(int argc, char **argv)
@@ -235,16 +280,14 @@ int main(int argc, char **argv)
         return 1;
     }
     view_spans_init(&view.spans, stdout);
-    if (!view_http_start(&view.http, view.port, take_request, &view)) {
-        fprintf(stderr, "otel-view: cannot listen on 127.0.0.1:%u: %s\n", (unsigned)view.port,
-                strerror(errno));
+    if (!start(&view)) {
         view_spans_fini(&view.spans);
         return 1;
     }
-    fprintf(stderr, "otel-view: listening on http://127.0.0.1:%u\n", (unsigned)view.http.port);
     view.last_ns = now_ns();
     serve(&view, signals);
     view_http_stop(&view.http);
+    view_grpc_stop(&view.grpc);
     view_spans_draw_all(&view.spans);
     fprintf(stderr, "received %" PRIu64 " spans", view.spans.received);
     if (view.spans.twice != 0)

@@ -6,7 +6,6 @@
 #include "tools/view/view_http.h"
 
 #include "common/wire.h"
-#include "tools/view/view_inflate.h"
 #include <arpa/inet.h>
 #include <errno.h>
 #include <microhttpd.h>
@@ -17,8 +16,7 @@
 
 enum {
     CONNECTIONS_MAX = 256,
-    CONNECTION_TIMEOUT_S = 120, /* exporters keep connections between two batches */
-    WHY_BYTES = 200
+    CONNECTION_TIMEOUT_S = 120 /* exporters keep connections between two batches */
 };
 
 #define OTLP_TYPE "application/x-protobuf"
@@ -27,12 +25,9 @@ enum {
 enum { RPC_INVALID_ARGUMENT = 3, RPC_UNAVAILABLE = 14 };
 
 struct request {
-    FILE *stream; /* of what has come of the body; NULL: nothing, or all */
-    char *body;
-    size_t length;
+    struct view_body body;
     enum view_encoding encoding;
     bool is_answered;
-    struct view_refusal refusal; /* to answer once the rest of the body has passed by */
 };
 
 /* ---- answers -------------------------------------------------------------------------- */
@@ -56,7 +51,7 @@ static enum MHD_Result answer(struct MHD_Connection *connection, unsigned status
 /* A sender of OTLP gets a google.rpc.Status: code = 1, message = 2. Any other gets a text. */
 static enum MHD_Result refuse(struct MHD_Connection *connection, struct view_refusal refusal)
 {
-    uint8_t bytes[WHY_BYTES + 16];
+    uint8_t bytes[VIEW_WHY_BYTES + 16];
     const unsigned status = refusal.status;
     if (status == MHD_HTTP_NOT_FOUND || status == MHD_HTTP_METHOD_NOT_ALLOWED ||
         status == MHD_HTTP_UNSUPPORTED_MEDIA_TYPE) {
@@ -65,7 +60,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, struct view_ref
     }
     uint8_t *end =
         oteli_put_varint_field(bytes, 1, status >= 500 ? RPC_UNAVAILABLE : RPC_INVALID_ARGUMENT);
-    end = oteli_put_bytes_field(end, 2, refusal.why, strnlen(refusal.why, WHY_BYTES));
+    end = oteli_put_bytes_field(end, 2, refusal.why, strnlen(refusal.why, VIEW_WHY_BYTES));
     return answer(connection, status, OTLP_TYPE, bytes, (size_t)(end - bytes));
 }
 
@@ -82,18 +77,6 @@ static bool is_type(const char *value, const char *type)
 {
     const size_t length = strcspn(value, "; \t");
     return length == strlen(type) && strncasecmp(value, type, length) == 0;
-}
-
-static bool read_encoding(const char *value, enum view_encoding *encoding)
-{
-    *encoding = VIEW_IDENTITY;
-    if (strcasecmp(value, "gzip") == 0)
-        *encoding = VIEW_GZIP;
-    else if (strcasecmp(value, "zstd") == 0)
-        *encoding = VIEW_ZSTD;
-    else
-        return *value == '\0' || strcasecmp(value, "identity") == 0;
-    return true;
 }
 
 /* Whether the body is worth receiving. */
@@ -114,7 +97,8 @@ static struct view_refusal check_head(struct MHD_Connection *connection, const c
     if (!is_type(type, OTLP_TYPE))
         return (struct view_refusal){MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
                                      "the Content-Type has to be " OTLP_TYPE};
-    if (!read_encoding(header(connection, MHD_HTTP_HEADER_CONTENT_ENCODING), encoding))
+    const char *name = header(connection, MHD_HTTP_HEADER_CONTENT_ENCODING);
+    if (!view_encoding_of(name, strlen(name), encoding))
         return (struct view_refusal){MHD_HTTP_UNSUPPORTED_MEDIA_TYPE,
                                      "the Content-Encoding has to be gzip, zstd or identity"};
     return (struct view_refusal){0};
@@ -122,41 +106,15 @@ static struct view_refusal check_head(struct MHD_Connection *connection, const c
 
 /* ---- a request's body ----------------------------------------------------------------- */
 
-static void append(struct request *request, const char *data, size_t length)
-{
-    if (request->stream == NULL)
-        request->stream = open_memstream(&request->body, &request->length);
-    if (request->stream != NULL && (size_t)ftell(request->stream) + length > VIEW_BODY_MAX)
-        request->refusal = view_too_large;
-    else if (request->stream == NULL || fwrite(data, 1, length, request->stream) != length)
-        request->refusal = view_no_memory;
-}
-
-/* All of the body has come. */
-static void close_body(struct request *request)
-{
-    if (request->stream != NULL && fclose(request->stream) != 0)
-        request->refusal = view_no_memory;
-    request->stream = NULL;
-}
-
 static enum MHD_Result take_in(struct view_http *http, struct MHD_Connection *connection,
                                struct request *request)
 {
-    char why[WHY_BYTES] = "";
-    close_body(request);
-    struct view_refusal refusal = request->refusal;
-    const uint8_t *body = (const uint8_t *)(request->body != NULL ? request->body : "");
-    size_t length = request->length;
-    uint8_t *inflated = NULL;
-    if (refusal.status == 0 && request->encoding != VIEW_IDENTITY) {
-        refusal = view_inflate(request->encoding, body, length, &inflated, &length);
-        body = inflated;
-    }
+    char why[VIEW_WHY_BYTES] = "";
+    struct view_body *body = &request->body;
+    view_body_close(body);
+    struct view_refusal refusal = body->refusal;
     if (refusal.status == 0)
-        refusal =
-            (struct view_refusal){http->take(http->state, body, length, why, sizeof why), why};
-    free(inflated);
+        refusal = view_body_give(&http->taker, request->encoding, body->bytes, body->length, why);
     if (refusal.status != 0)
         return refuse(connection, refusal);
     return answer(connection, MHD_HTTP_OK, OTLP_TYPE, "", 0); /* no partial_success: no bytes */
@@ -183,8 +141,8 @@ static enum MHD_Result on_request(void *state, struct MHD_Connection *connection
     if (*data_length != 0) {
         const size_t length = *data_length;
         *data_length = 0;
-        if (!request->is_answered && request->refusal.status == 0)
-            append(request, data, length);
+        if (!request->is_answered)
+            view_body_add(&request->body, data, length);
         return MHD_YES;
     }
     if (request->is_answered)
@@ -203,17 +161,16 @@ static void on_completed(void *state, struct MHD_Connection *connection, void **
     if (request == NULL)
         return;
     http->in_flight--;
-    close_body(request);
-    free(request->body);
+    view_body_fini(&request->body);
     free(request);
     *slot = NULL;
 }
 
 /* ---- the daemon ----------------------------------------------------------------------- */
 
-bool view_http_start(struct view_http *http, uint16_t port, view_take *take, void *state)
+bool view_http_start(struct view_http *http, uint16_t port, struct view_taker taker)
 {
-    *http = (struct view_http){.take = take, .state = state};
+    *http = (struct view_http){.taker = taker};
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     errno = 0;

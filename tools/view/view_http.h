@@ -7,27 +7,19 @@
 #ifndef VIEW_HTTP_H
 #define VIEW_HTTP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-/* Take in the OTLP bytes of a request, whole and not compressed. Returns 0, or the HTTP status of
- * the refusal, 400 or 503, and then `why`, one line. */
-typedef unsigned view_take(void *state, const uint8_t *body, size_t length, char *why,
-                           size_t why_size);
+#include "tools/view/view_body.h"
 
 struct MHD_Daemon;
 
 struct view_http {
     struct MHD_Daemon *daemon;
-    view_take *take;
-    void *state;
+    struct view_taker taker;
     uint16_t port;
     unsigned in_flight; /* requests that are not answered to the end yet */
 };
 
 /* Listen on 127.0.0.1; port 0: any free one. False, with errno: that is not possible. */
-bool view_http_start(struct view_http *http, uint16_t port, view_take *take, void *state);
+bool view_http_start(struct view_http *http, uint16_t port, struct view_taker taker);
 void view_http_stop(struct view_http *http);
 
 int view_http_fd(const struct view_http *http);
