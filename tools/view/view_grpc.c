@@ -8,13 +8,20 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <nghttp2/nghttp2.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { CONNECTIONS_MAX = 256, STREAMS_MAX = 100, WINDOW_BYTES = 1 << 20, PREFIX_BYTES = 5 };
+enum {
+    CONNECTIONS_MAX = 256,
+    STREAMS_MAX = 100,
+    WINDOW_BYTES = 1 << 20,
+    PREFIX_BYTES = 5,
+    LINGER_MS = 200 /* how long clients may take at the end to read the last answers */
+};
 
 #define EXPORT_PATH "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
 #define GRPC_TYPE "application/grpc"
@@ -295,6 +302,20 @@ static void answer_stranger(const struct view_grpc_connection *connection)
     (void)shutdown(connection->fd, SHUT_WR);
 }
 
+static void set_option(int fd, int option, int value)
+{
+    (void)setsockopt(fd, IPPROTO_TCP, option, &value, sizeof value);
+}
+
+/* All frames that are ready, in one piece and at once. */
+static int transmit_all(struct view_grpc_connection *connection)
+{
+    set_option(connection->fd, TCP_CORK, 1);
+    const int error = nghttp2_session_send(connection->session);
+    set_option(connection->fd, TCP_CORK, 0);
+    return error;
+}
+
 static void run_connection(struct view_grpc_connection *connection)
 {
     nghttp2_session *session = connection->session;
@@ -302,7 +323,7 @@ static void run_connection(struct view_grpc_connection *connection)
     if (error == NGHTTP2_ERR_BAD_CLIENT_MAGIC)
         answer_stranger(connection);
     if (error == 0)
-        error = nghttp2_session_send(session);
+        error = transmit_all(connection);
     const bool reads = nghttp2_session_want_read(session) != 0;
     const bool writes = nghttp2_session_want_write(session) != 0;
     struct epoll_event event = {.events = (reads ? EPOLLIN : 0u) | (writes ? EPOLLOUT : 0u),
@@ -325,6 +346,7 @@ static void accept_connection(struct view_grpc *grpc)
     }
     *connection = (struct view_grpc_connection){.grpc = grpc, .fd = fd, .next = grpc->connections};
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
+    set_option(fd, TCP_NODELAY, 1);
     connection->session = open_session(connection);
     grpc->connections = connection;
     grpc->connection_count++;
@@ -365,12 +387,33 @@ bool view_grpc_start(struct view_grpc *grpc, uint16_t port, struct view_taker ta
     return false;
 }
 
+/* To close a connection with bytes that have not been read resets it, and takes answers that the
+ * client has not read away from it. So clients close first, if they do it soon. */
+static void linger(struct view_grpc *grpc)
+{
+    char scrap[4096];
+    struct epoll_event event;
+    for (struct view_grpc_connection *at = grpc->connections; at != NULL; at = at->next) {
+        event = (struct epoll_event){.events = EPOLLIN, .data.ptr = at};
+        (void)nghttp2_session_terminate_session(at->session, NGHTTP2_NO_ERROR);
+        (void)transmit_all(at);
+        (void)shutdown(at->fd, SHUT_WR);
+        (void)epoll_ctl(grpc->epoll, EPOLL_CTL_MOD, at->fd, &event);
+    }
+    while (grpc->connections != NULL && epoll_wait(grpc->epoll, &event, 1, LINGER_MS) > 0) {
+        struct view_grpc_connection *connection = event.data.ptr;
+        if (recv(connection->fd, scrap, sizeof scrap, MSG_DONTWAIT) <= 0)
+            close_connection(connection);
+    }
+}
+
 void view_grpc_stop(struct view_grpc *grpc)
 {
-    while (grpc->connections != NULL)
-        close_connection(grpc->connections);
     if (grpc->listener >= 0)
         close(grpc->listener);
+    linger(grpc);
+    while (grpc->connections != NULL)
+        close_connection(grpc->connections);
     if (grpc->epoll >= 0)
         close(grpc->epoll);
     grpc->listener = grpc->epoll = -1;
