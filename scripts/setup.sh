@@ -15,7 +15,7 @@
 #                 (unit tests), Python with protobuf (an independent decoder), and --bench-deps
 #   --full-deps   all of the above, and what the other steps of scripts/test.sh use: Doxygen, clang 14
 #                 (OTEL_LLVM_VERSION) with its tools and runtime (sanitizers, fuzzing, lint,
-#                 format), tcc, valgrind, Spin, gdb, libabigail, man, Go (pprof), nginx with its headers
+#                 format), tcc, valgrind, Spin, gdb, libabigail, man, Go (pprof), nginx with its headers, wrk
 #   --aarch64     what builds and runs the tests of aarch64.*: a compiler for that processor, QEMU's
 #                 emulator of programs, and the libraries those tests are linked with
 #   --collector   the OpenTelemetry Collector, made with its own builder from
@@ -56,7 +56,7 @@ readonly full_packages=(
     doxygen man-db
     "clang-$llvm" "clang-tidy-$llvm" "clang-format-$llvm" "libclang-rt-$llvm-dev" "lld-$llvm"
     "python3-clang-$llvm"
-    valgrind tcc spin gdb luajit rustc abigail-tools nginx-dev curl
+    valgrind tcc spin gdb luajit rustc abigail-tools nginx-dev wrk curl
 )
 
 # The compiler comes with its C library; the rest is of the other architecture, for which nothing
@@ -128,10 +128,30 @@ install_packages() {
     run_quiet "updating apt's package lists" "$cache/logs/apt-update.log" \
         ${prefix:+"$prefix"} apt-get -q update || say "going on with the package lists there are"
     say "installing ${missing[*]}"
+    forbid_servers "$prefix"
     run_quiet "installing packages" "$cache/logs/apt-install.log" \
         ${prefix:+"$prefix"} env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
         --no-install-recommends -o DPkg::Lock::Timeout=300 install "${missing[@]}" ||
         die "apt-get could not install ${missing[*]}; see $cache/logs/apt-install.log"
+    allow_servers
+}
+
+# While packages are installed, those with a server, such as nginx, do not start it. Debian's
+# way to say so is a script of this name, which packages ask; a machine that has one keeps it.
+readonly policy=/usr/sbin/policy-rc.d
+our_policy= # how it is removed, if it is ours
+
+# forbid_servers PREFIX
+forbid_servers() {
+    [[ ! -e $policy ]] || return 0
+    our_policy="${1:+$1 }rm -f $policy"
+    printf '#!/bin/sh\nexit 101\n' | ${1:+"$1"} tee "$policy" >/dev/null
+    ${1:+"$1"} chmod 755 "$policy"
+}
+
+allow_servers() {
+    $our_policy
+    our_policy=
 }
 
 # --- The cache ---------------------------------------------------------------
@@ -140,7 +160,7 @@ remove_work() {
     [[ -z $work ]] || rm -rf "$work"
     work=
 }
-trap remove_work EXIT
+trap 'remove_work; allow_servers' EXIT
 
 # provide NAME FILE MAKE
 # Prints the path of FILE in the cache's directory NAME. If it is not there yet,

@@ -27,4 +27,4 @@ if [[ ! $folder/nginx/objs/Makefile -nt $here/config ]]; then
 fi
 make -C "$folder/nginx" -f objs/Makefile modules >"$folder/make.log" ||
     { tail "$folder/make.log" >&2; exit 1; }
-cp "$folder/nginx/objs/ngx_http_otel_module.so" "$folder/"
+install -m 644 "$folder/nginx/objs/ngx_http_otel_module.so" "$folder/"

@@ -11,7 +11,6 @@ import http.client
 import os
 import pathlib
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -26,26 +25,8 @@ import scene  # which finds harness
 import harness
 from harness import Receiver, attributes
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 TRACEPARENT = {"traceparent": f"00-{TRACE}-{PARENT}-01"}
-
-
-def build_module(sanitizers):
-    """The path of the module; and what has to be loaded before it."""
-    folder = BUILD / "nginx"
-    folder.mkdir(exist_ok=True)
-    (folder / "otel.pc").write_text(
-        f"includedir={ROOT / 'include'}\nName: otel\nDescription: of a build directory\nVersion: 0\n"
-        f"Cflags: -I{ROOT / 'include'}\nLibs: -L{BUILD} -Wl,-rpath,{BUILD} -lotel -lotel-sdk -lotel-api\n")
-    options, preload = [], None
-    if sanitizers:
-        options = [f"-fsanitize={sanitizers}"]
-        preload = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True,
-                                 text=True).stdout.strip()
-    subprocess.run([str(ROOT / "integrations/nginx/build.sh"), str(folder), *options], check=True,
-                   env=dict(os.environ, PKG_CONFIG_PATH=str(folder)))
-    return folder / "ngx_http_otel_module.so", preload
 
 
 def traceparent_of(span):
@@ -438,7 +419,7 @@ class Lives(Case):
 
     def test_the_readme_has_configurations(self):
         nginx = self.start("location / { return 200; }")
-        readme = (ROOT / "integrations/nginx/README.md").read_text()
+        readme = (scene.ROOT / "integrations/nginx/README.md").read_text()
         first, second = re.findall("```nginx\n(.*?)```", readme, re.S)
         for old, new in (("modules/ngx_http_otel_module.so", str(nginx.module)), ("/var/log/nginx/", ""),
                          ("listen 80", f"listen 127.0.0.1:{scene.free_port()}")):
@@ -493,16 +474,9 @@ class Lives(Case):
 
 
 def main():
-    missing = [name for name in ("curl",) if not shutil.which(name)]
-    if not pathlib.Path(scene.PROGRAM).exists():
-        missing.append("nginx")
-    if not (pathlib.Path(os.environ.get("NGINX_SOURCE", "/usr/share/nginx/src")) / "configure").exists():
-        missing.append("nginx-dev")
-    if missing:
-        print(f"nginx_test.py: not installed: {' '.join(missing)}", file=sys.stderr)
-        sys.exit(1 if os.environ.get("CI") else 77)
+    scene.skip_without("curl")
     sanitizers = sys.argv.pop(1) if len(sys.argv) > 1 and re.match("(address|undefined|thread)", sys.argv[1]) else ""
-    scene.Nginx.module, scene.Nginx.preload = build_module(sanitizers)
+    scene.Nginx.set_module(BUILD, sanitizers)
     unittest.main(verbosity=2)
 
 

@@ -26,6 +26,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "blackbox"))
 import harness
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = shutil.which("nginx") or "/usr/sbin/nginx"
 SECONDS = 60  # a limit of what hangs
 KINDS = ["?", "internal", "server", "client", "producer", "consumer"]
@@ -70,9 +71,42 @@ def wait_for(is_true, what):
         time.sleep(0.02)
 
 
+def skip_without(*programs):
+    """Ends a script, as skipped, where nginx, its headers or a program is not installed."""
+    missing = [name for name in programs if not shutil.which(name)]
+    if not pathlib.Path(PROGRAM).exists():
+        missing.append("nginx")
+    if not (pathlib.Path(os.environ.get("NGINX_SOURCE", "/usr/share/nginx/src")) / "configure").exists():
+        missing.append("nginx-dev")
+    if missing:
+        print(f"not installed: {' '.join(missing)}", file=sys.stderr)
+        sys.exit(1 if os.environ.get("CI") else 77)
+
+
+def build_module(build, sanitizers, name):
+    """The path of the module, made in a folder of a build, with its shared libraries."""
+    folder = build / name
+    folder.mkdir(exist_ok=True)
+    (folder / "otel.pc").write_text(
+        f"includedir={ROOT / 'include'}\nName: otel\nDescription: of a build directory\nVersion: 0\n"
+        f"Cflags: -I{ROOT / 'include'}\nLibs: -L{build} -Wl,-rpath,{build} -lotel -lotel-sdk -lotel-api\n")
+    subprocess.run([str(ROOT / "integrations/nginx/build.sh"), str(folder),
+                    *[f"-fsanitize={sanitizers}"] * bool(sanitizers)], check=True,
+                   env=dict(os.environ, PKG_CONFIG_PATH=str(folder)))
+    return folder / "ngx_http_otel_module.so"
+
+
 class Nginx:
-    """An nginx with the module. `preload` is what a module with a sanitizer needs."""
-    module = preload = None  # set by the test before its first one
+    """An nginx with the module; set_module comes before the first one. `preload` is what a sanitizer needs."""
+    module = preload = None
+    is_under_valgrind = False
+
+    @classmethod
+    def set_module(cls, build, sanitizers, name="nginx"):
+        cls.module = build_module(build, sanitizers, name)
+        if sanitizers:
+            cls.preload = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True,
+                                         text=True).stdout.strip()
 
     def __init__(self, endpoint, server, http="", main="", workers=1, service="front"):
         self.folder = tempfile.TemporaryDirectory(prefix="otel-nginx-")
@@ -81,15 +115,18 @@ class Nginx:
         self.text = CONFIGURATION.format(
             user="user root;" if os.geteuid() == 0 else "", module=self.module, workers=workers, service=service,
             endpoint=endpoint, main=main, http=http, server=server, port=self.port, port2=self.port2)
+        self.service = service
         self.process = None
 
     def run(self, *words):
         (self.path / "nginx.conf").write_text(self.text)
         environment = {"PATH": os.environ["PATH"]}
         if self.preload:
-            environment.update(LD_PRELOAD=self.preload, ASAN_OPTIONS="detect_leaks=0:abort_on_error=1",
-                               UBSAN_OPTIONS="halt_on_error=1:print_stacktrace=1")
-        return subprocess.Popen([PROGRAM, "-p", str(self.path), "-c", "nginx.conf", "-e", "error.log", *words],
+            log = f"log_path={self.path / 'sanitizer'}"
+            environment.update(LD_PRELOAD=self.preload, ASAN_OPTIONS=f"detect_leaks=0:abort_on_error=1:{log}",
+                               UBSAN_OPTIONS=f"halt_on_error=1:print_stacktrace=1:{log}")
+        before = ["valgrind", f"--log-file={self.path}/valgrind.%p"] if self.is_under_valgrind else []
+        return subprocess.Popen([*before, PROGRAM, "-p", str(self.path), "-c", "nginx.conf", "-e", "error.log", *words],
                                 env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
     def __enter__(self):
@@ -154,16 +191,17 @@ class Nginx:
         """Ends nginx, and returns the final sums of its workers, as dictionaries."""
         self.send(number)
         self.process.wait(SECONDS)
-        return self.sums()
+        return sums_of(self.log())
 
-    def sums(self):
-        found = []
-        for started, unsampled, still_open, ended, rest in SUMS.findall(self.log()):
-            sums = dict(re.findall(r"(\w+) ([\d,]+)", rest))
-            sums = {name: int(number.replace(",", "")) for name, number in sums.items()}
-            sums.update(started=int(started), unsampled=int(unsampled), open=int(still_open), ended=int(ended))
-            found.append(sums)
-        return found
+
+def sums_of(log):
+    found = []
+    for started, unsampled, still_open, ended, rest in SUMS.findall(log):
+        sums = dict(re.findall(r"(\w+) ([\d,]+)", rest))
+        sums = {name: int(number.replace(",", "")) for name, number in sums.items()}
+        sums.update(started=int(started), unsampled=int(unsampled), open=int(still_open), ended=int(ended))
+        found.append(sums)
+    return found
 
 
 class Upstream(harness.Server):
