@@ -109,7 +109,7 @@ step_reference() { build_dev && run build-dev -R '^gate\.reference$'; }
 step_tidy() { build_dev && run build-dev -R '^gate\.tidy$'; }
 step_packages() {
     build_dev && setup --interop &&
-        run build-dev -R '^package\.|^gate\.(abi.*|headers|semconv)$|^integration\.(trampolines|nginx)$'
+        run build-dev -R '^package\.|^gate\.(abi.*|headers|semconv)$|^integration\.(trampolines|nginx|nginx_storm)$'
 }
 step_sdks() { build_dev && setup --interop && run build-dev -L sdks && run_blackbox -L full; }
 step_receivers() {

@@ -1,4 +1,3 @@
-#!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
 """A receiver of OTLP/HTTP that may be killed at any time, for storm.py.
 
