@@ -7,10 +7,9 @@
 #include "exporters/console/render.h"
 
 #include "common/text/text.h"
+#include "exporters/console/drawing.h"
 #include "exporters/console/duration.h"
 #include "exporters/console/safe_text.h"
-#include "exporters/json/json_value.h"
-#include "exporters/trace/trace_tree.h"
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -19,45 +18,9 @@ enum {
     WIDTH_MIN = 60,
     WIDTH_MAX = 240,
     DURATION_COLUMNS = 8,
-    LEVELS_MAX = 12,     /* deeper branches lose their outer levels */
-    NAME_COLUMNS = 16,   /* that branches leave for names at least */
-    ATTRIBUTE_LINES = 3, /* of one span */
-    EVENTS_MAX = 16,     /* shown of one span */
-    LINKS_MAX = 16,      /* of links */
-    TAG_COLUMNS = 24,    /* of a service name behind a span's name */
-    SERVICES_KNOWN = 32  /* that get a colour and a place in the head line */
+    NAME_COLUMNS = 16, /* that branches leave for names at least */
+    TAG_COLUMNS = 24   /* of a service name behind a span's name */
 };
-
-enum style { PLAIN, BOLD, DIM, RED, FIRST_SERVICE };
-
-struct drawing {
-    struct oteli_text *out;
-    struct oteli_tree tree;
-    size_t width, bar_columns, left_columns, levels_shown;
-    bool colour;
-    uint64_t start_ns, end_ns; /* of the trace; equal when nothing is known */
-    size_t errors;
-    otel_slice services[SERVICES_KNOWN];
-    size_t service_count;
-    bool more_services;
-    struct oteli_text line; /* a piece or a line that is being made */
-};
-
-static void set_style(struct drawing *drawing, unsigned style)
-{
-    static const char *const codes[] = {"\033[0m",  "\033[1m",  "\033[2m",  "\033[31m", "\033[36m",
-                                        "\033[32m", "\033[33m", "\033[35m", "\033[34m"};
-    const unsigned services = sizeof codes / sizeof codes[0] - FIRST_SERVICE;
-    if (style >= FIRST_SERVICE)
-        style = FIRST_SERVICE + (style - FIRST_SERVICE) % services;
-    if (drawing->colour)
-        oteli_text_add_string(drawing->out, codes[style]);
-}
-
-static bool same(otel_slice a, otel_slice b)
-{
-    return a.length == b.length && (a.length == 0 || memcmp(a.data, b.data, a.length) == 0);
-}
 
 /* ---- durations ------------------------------------------------------------------------ */
 
@@ -75,15 +38,15 @@ static void format_span_duration(char *text, size_t size, const otel_span_view *
 
 /* ---- what is known of the whole trace ------------------------------------------------- */
 
-static size_t service_index(const struct drawing *drawing, otel_slice service)
+static size_t service_index(const struct oteli_drawing *drawing, otel_slice service)
 {
     size_t i = 0;
-    while (i < drawing->service_count && !same(drawing->services[i], service))
+    while (i < drawing->service_count && !oteli_drawing_same(drawing->services[i], service))
         i++;
     return i;
 }
 
-static void include_time(struct drawing *drawing, uint64_t ns)
+static void include_time(struct oteli_drawing *drawing, uint64_t ns)
 {
     if (ns == 0)
         return;
@@ -93,7 +56,7 @@ static void include_time(struct drawing *drawing, uint64_t ns)
         drawing->end_ns = ns;
 }
 
-static void survey(struct drawing *drawing)
+static void survey(struct oteli_drawing *drawing)
 {
     for (uint32_t i = drawing->tree.first_root; i != OTELI_TREE_NONE;
          i = oteli_tree_next(&drawing->tree, i)) {
@@ -105,7 +68,7 @@ static void survey(struct drawing *drawing)
         const size_t index = service_index(drawing, service);
         if (service.length == 0 || index < drawing->service_count)
             continue;
-        if (index < SERVICES_KNOWN)
+        if (index < OTELI_DRAWING_SERVICES)
             drawing->services[drawing->service_count++] = service;
         else
             drawing->more_services = true;
@@ -123,7 +86,7 @@ static void add_start_time(struct oteli_text *text, uint64_t start_ns)
     oteli_text_add_format(text, "%s.%03uZ", date, (unsigned)(start_ns % 1000000000 / 1000000));
 }
 
-static void add_services(const struct drawing *drawing, struct oteli_text *text)
+static void add_services(const struct oteli_drawing *drawing, struct oteli_text *text)
 {
     for (size_t i = 0; i < drawing->service_count; i++) {
         oteli_text_add_string(text, i == 0 ? "" : ", ");
@@ -135,7 +98,7 @@ static void add_services(const struct drawing *drawing, struct oteli_text *text)
 
 /* Put a piece of the head line behind the others, or on the next line where it does not
  * fit, and empty it. Returns the column behind it. */
-static size_t draw_piece(struct drawing *drawing, size_t column, unsigned style)
+static size_t draw_piece(struct oteli_drawing *drawing, size_t column, unsigned style)
 {
     const otel_slice text = {drawing->line.data, drawing->line.length};
     const size_t columns = oteli_text_safe_columns(text, drawing->width);
@@ -148,93 +111,46 @@ static size_t draw_piece(struct drawing *drawing, size_t column, unsigned style)
         oteli_text_add_string(drawing->out, "\n      ");
         column = 6;
     }
-    set_style(drawing, style);
+    oteli_drawing_style(drawing, style);
     column += oteli_text_add_safe(drawing->out, text, drawing->width - column);
-    set_style(drawing, PLAIN);
+    oteli_drawing_style(drawing, OTELI_STYLE_PLAIN);
     drawing->line.length = 0;
     return column;
 }
 
-static void draw_head(struct drawing *drawing)
+static void draw_head(struct oteli_drawing *drawing)
 {
     struct oteli_text *piece = &drawing->line;
     oteli_text_add_string(piece, "trace ");
     oteli_text_add_hex(piece, drawing->tree.nodes[0].view->trace_id, 16);
-    size_t column = draw_piece(drawing, 0, BOLD);
+    size_t column = draw_piece(drawing, 0, OTELI_STYLE_BOLD);
     oteli_text_add_format(piece, "%u span%s", drawing->tree.count,
                           oteli_plural(drawing->tree.count));
-    column = draw_piece(drawing, column, PLAIN);
+    column = draw_piece(drawing, column, OTELI_STYLE_PLAIN);
     if (drawing->errors != 0)
         oteli_text_add_format(piece, "%zu error%s", drawing->errors, oteli_plural(drawing->errors));
-    column = draw_piece(drawing, column, RED);
+    column = draw_piece(drawing, column, OTELI_STYLE_RED);
     char duration[OTELI_DURATION_TEXT + 1];
     oteli_format_duration(duration, sizeof duration, drawing->end_ns - drawing->start_ns);
     oteli_text_add_string(piece, duration);
-    column = draw_piece(drawing, column, PLAIN);
+    column = draw_piece(drawing, column, OTELI_STYLE_PLAIN);
     add_start_time(piece, drawing->start_ns);
-    column = draw_piece(drawing, column, PLAIN);
+    column = draw_piece(drawing, column, OTELI_STYLE_PLAIN);
     add_services(drawing, piece);
-    (void)draw_piece(drawing, column, PLAIN);
+    (void)draw_piece(drawing, column, OTELI_STYLE_PLAIN);
     oteli_text_add_string(drawing->out, "\n");
 }
 
 /* ---- lines ---------------------------------------------------------------------------- */
 
-/* The lines that lead past this node's own level: what stands left of its branch. Returns
- * the columns. */
-static size_t draw_outer_levels(struct drawing *drawing, const struct oteli_tree_node *node)
-{
-    bool open[LEVELS_MAX];
-    size_t levels = 0;
-    uint32_t at = node->parent;
-    for (uint32_t level = node->depth; level > 1 && levels < drawing->levels_shown; level--) {
-        const struct oteli_tree_node *ancestor = &drawing->tree.nodes[at];
-        open[levels++] = ancestor->next_sibling != OTELI_TREE_NONE;
-        at = ancestor->parent;
-    }
-    size_t columns = levels * 3;
-    if (node->depth > drawing->levels_shown + 1) {
-        oteli_text_add_string(drawing->out, "⋯  ");
-        columns += 3;
-    }
-    while (levels-- > 0)
-        oteli_text_add_string(drawing->out, open[levels] ? "│  " : "   ");
-    return columns;
-}
-
-/* What stands left of a line that belongs to the node above it. */
-static size_t draw_detail_margin(struct drawing *drawing, const struct oteli_tree_node *node)
-{
-    set_style(drawing, DIM);
-    size_t columns = 0;
-    if (node->depth > 0) {
-        columns = draw_outer_levels(drawing, node) + 3;
-        oteli_text_add_string(drawing->out, node->next_sibling != OTELI_TREE_NONE ? "│  " : "   ");
-    }
-    oteli_text_add_string(drawing->out, node->first_child != OTELI_TREE_NONE ? "│ " : "  ");
-    set_style(drawing, PLAIN);
-    return columns + 2;
-}
-
-/* Draw the line that was made, below the node, and empty it. */
-static void draw_detail(struct drawing *drawing, const struct oteli_tree_node *node, unsigned style)
-{
-    const size_t margin = draw_detail_margin(drawing, node);
-    set_style(drawing, style);
-    oteli_text_add_safe(drawing->out, (otel_slice){drawing->line.data, drawing->line.length},
-                        drawing->width - margin);
-    set_style(drawing, PLAIN);
-    oteli_text_add_string(drawing->out, "\n");
-    drawing->line.length = 0;
-}
-
 /* "  @service kind", each only where it says something new. Returns the columns. */
-static size_t add_tags(const struct drawing *drawing, const struct oteli_tree_node *node,
+static size_t add_tags(const struct oteli_drawing *drawing, const struct oteli_tree_node *node,
                        struct oteli_text *tags)
 {
-    const bool new_service = node->service.length != 0 &&
-                             (node->parent == OTELI_TREE_NONE ||
-                              !same(node->service, drawing->tree.nodes[node->parent].service));
+    const bool new_service =
+        node->service.length != 0 &&
+        (node->parent == OTELI_TREE_NONE ||
+         !oteli_drawing_same(node->service, drawing->tree.nodes[node->parent].service));
     const char *kind =
         node->view->kind != OTEL_SPAN_KIND_INTERNAL ? oteli_span_kind_name(node->view->kind) : "";
     size_t columns = 0;
@@ -251,7 +167,7 @@ static size_t add_tags(const struct drawing *drawing, const struct oteli_tree_no
 }
 
 /* The half columns [first, behind) that a time span covers on the bar. */
-static void bar_halves(const struct drawing *drawing, uint64_t start_ns, uint64_t end_ns,
+static void bar_halves(const struct oteli_drawing *drawing, uint64_t start_ns, uint64_t end_ns,
                        uint64_t *first, uint64_t *behind)
 {
     const uint64_t halves = 2 * drawing->bar_columns;
@@ -271,7 +187,7 @@ static void bar_halves(const struct drawing *drawing, uint64_t start_ns, uint64_
 }
 
 /* The columns of the bar at which something happened in the span. */
-static void mark_events(const struct drawing *drawing, const otel_span_view *span,
+static void mark_events(const struct oteli_drawing *drawing, const otel_span_view *span,
                         bool marked[WIDTH_MAX])
 {
     otel_slice rest = span->events;
@@ -285,7 +201,7 @@ static void mark_events(const struct drawing *drawing, const otel_span_view *spa
     }
 }
 
-static void draw_bar(struct drawing *drawing, const struct oteli_tree_node *node)
+static void draw_bar(struct oteli_drawing *drawing, const struct oteli_tree_node *node)
 {
     const otel_span_view *span = node->view;
     if (span->start_ns == 0 || span->end_ns == 0)
@@ -296,33 +212,34 @@ static void draw_bar(struct drawing *drawing, const struct oteli_tree_node *node
     mark_events(drawing, span, marked);
     bar_halves(drawing, span->start_ns, forwards ? span->end_ns : span->start_ns, &first, &behind);
     oteli_text_add_spaces(drawing->out, 1 + (size_t)(first / 2));
-    set_style(drawing, span->status == OTEL_SPAN_STATUS_ERROR
-                           ? RED
-                           : FIRST_SERVICE + (unsigned)service_index(drawing, node->service));
+    oteli_drawing_style(drawing, span->status == OTEL_SPAN_STATUS_ERROR
+                                     ? OTELI_STYLE_RED
+                                     : OTELI_STYLE_FIRST_SERVICE +
+                                           (unsigned)service_index(drawing, node->service));
     for (uint64_t column = first / 2; column * 2 < behind; column++) {
         const bool left = column * 2 >= first;
         const bool right = column * 2 + 1 < behind;
         const char *piece = left && right ? "━" : left ? "╸" : "╺";
         oteli_text_add_string(drawing->out, marked[column] ? "┿" : piece);
     }
-    set_style(drawing, PLAIN);
+    oteli_drawing_style(drawing, OTELI_STYLE_PLAIN);
 }
 
-static void draw_span_line(struct drawing *drawing, const struct oteli_tree_node *node)
+static void draw_span_line(struct oteli_drawing *drawing, const struct oteli_tree_node *node)
 {
     struct oteli_text *out = drawing->out;
     const otel_span_view *span = node->view;
     const bool failed = span->status == OTEL_SPAN_STATUS_ERROR;
     size_t column = 0;
     if (node->depth > 0) {
-        set_style(drawing, DIM);
-        column = draw_outer_levels(drawing, node) + 3;
+        oteli_drawing_style(drawing, OTELI_STYLE_DIM);
+        column = oteli_draw_outer_levels(drawing, node) + 3;
         oteli_text_add_string(out, node->next_sibling != OTELI_TREE_NONE ? "├─ " : "└─ ");
-        set_style(drawing, PLAIN);
+        oteli_drawing_style(drawing, OTELI_STYLE_PLAIN);
     }
     const size_t tag_columns = add_tags(drawing, node, &drawing->line);
     if (failed) {
-        set_style(drawing, RED);
+        oteli_drawing_style(drawing, OTELI_STYLE_RED);
         oteli_text_add_string(out, "✗ ");
         column += 2;
     }
@@ -330,13 +247,13 @@ static void draw_span_line(struct drawing *drawing, const struct oteli_tree_node
     const size_t room = drawing->left_columns - column - (tagged ? tag_columns : 0);
     column += oteli_text_add_safe(
         out, span->name.length != 0 ? span->name : oteli_slice_of("(no name)"), room);
-    set_style(drawing, PLAIN);
-    set_style(drawing, DIM);
+    oteli_drawing_style(drawing, OTELI_STYLE_PLAIN);
+    oteli_drawing_style(drawing, OTELI_STYLE_DIM);
     if (tagged) {
         oteli_text_add(out, drawing->line.data, drawing->line.length);
         column += tag_columns;
     }
-    set_style(drawing, PLAIN);
+    oteli_drawing_style(drawing, OTELI_STYLE_PLAIN);
     drawing->line.length = 0;
 
     char duration[OTELI_DURATION_TEXT + 1];
@@ -349,198 +266,12 @@ static void draw_span_line(struct drawing *drawing, const struct oteli_tree_node
     oteli_text_add_string(out, "\n");
 }
 
-/* ---- what is said below a span -------------------------------------------------------- */
-
-/* Strings without quotes where their end is clear, everything else as JSON has it. */
-static void add_attribute(struct oteli_text *text, const otel_attribute_view *attribute)
-{
-    oteli_text_add(text, attribute->key.data, attribute->key.length);
-    oteli_text_add_string(text, "=");
-    if (attribute->value.type == OTEL_VALUE_STRING)
-        oteli_text_add_quoted(text, attribute->value.slice);
-    else
-        oteli_json_add_value(text, &attribute->value, OTELI_JSON_PLAIN);
-}
-
-static size_t count_attributes(otel_slice rest)
-{
-    size_t count = 0;
-    otel_attribute_view attribute;
-    while (otel_attribute_next(&rest, OTEL_FIELD_SPAN_ATTRIBUTE, &attribute))
-        count++;
-    return count;
-}
-
-/* Whole attributes to a line, as many lines as allowed, and then how many there were more. */
-static void draw_attributes(struct drawing *drawing, const struct oteli_tree_node *node)
-{
-    struct oteli_text *item = &drawing->line;
-    otel_slice rest = node->view->attributes;
-    otel_attribute_view attribute;
-    size_t left = count_attributes(rest);
-    bool has_item = otel_attribute_next(&rest, OTEL_FIELD_SPAN_ATTRIBUTE, &attribute);
-    for (int line = 1; has_item && line <= ATTRIBUTE_LINES; line++) {
-        const size_t margin = draw_detail_margin(drawing, node);
-        const size_t reserve = line == ATTRIBUTE_LINES ? strlen(", … 9999 more") : strlen(",");
-        const size_t room = drawing->width - margin - reserve;
-        size_t column = 0;
-        set_style(drawing, DIM);
-        while (has_item) {
-            item->length = 0;
-            add_attribute(item, &attribute);
-            const otel_slice text = {item->data, item->length};
-            if (column != 0 && column + 2 + oteli_text_safe_columns(text, room) > room)
-                break;
-            if (column != 0)
-                oteli_text_add_string(drawing->out, ", ");
-            column += column != 0 ? 2 : 0;
-            column += oteli_text_add_safe(drawing->out, text, room - column);
-            left--;
-            has_item = otel_attribute_next(&rest, OTEL_FIELD_SPAN_ATTRIBUTE, &attribute);
-        }
-        const size_t more = left + node->view->dropped_attributes_count;
-        if (more != 0 && (line == ATTRIBUTE_LINES || !has_item))
-            oteli_text_add_format(drawing->out, ", … %zu more", more);
-        else if (has_item)
-            oteli_text_add_string(drawing->out, ",");
-        set_style(drawing, PLAIN);
-        oteli_text_add_string(drawing->out, "\n");
-    }
-    item->length = 0;
-}
-
-/* Those of an event or a link, behind what else the line has. */
-static void add_list(struct oteli_text *line, otel_slice rest, uint32_t field)
-{
-    otel_attribute_view attribute;
-    for (const char *between = "  "; otel_attribute_next(&rest, field, &attribute);
-         between = ", ") {
-        oteli_text_add_string(line, between);
-        add_attribute(line, &attribute);
-    }
-}
-
-static void draw_event(struct drawing *drawing, const struct oteli_tree_node *node,
-                       const otel_event_view *event)
-{
-    const uint64_t start_ns = node->view->start_ns;
-    char offset[OTELI_DURATION_TEXT + 1] = "";
-    if (event->time_ns != 0 && start_ns != 0) {
-        const bool before = event->time_ns < start_ns;
-        offset[0] = before ? '-' : '+';
-        oteli_format_duration(offset + 1, sizeof offset - 1,
-                              before ? start_ns - event->time_ns : event->time_ns - start_ns);
-    }
-    oteli_text_add_format(&drawing->line, "◆ %s%s", offset, *offset != '\0' ? "  " : "");
-    oteli_text_add(&drawing->line, event->name.data, event->name.length);
-    add_list(&drawing->line, event->attributes, OTEL_FIELD_EVENT_ATTRIBUTE);
-    draw_detail(drawing, node, PLAIN);
-}
-
-/* Draw some of the events. Gives how many there are more. */
-static size_t draw_events(struct drawing *drawing, const struct oteli_tree_node *node)
-{
-    otel_slice rest = node->view->events;
-    otel_event_view event;
-    size_t count = 0;
-    for (; otel_event_next(&rest, &event); count++)
-        if (count < EVENTS_MAX)
-            draw_event(drawing, node, &event);
-    return (count > EVENTS_MAX ? count - EVENTS_MAX : 0) + node->view->dropped_events_count;
-}
-
-/* A link to a span of another trace names that too. */
-static void draw_link(struct drawing *drawing, const struct oteli_tree_node *node,
-                      const otel_link_view *link)
-{
-    struct oteli_text *line = &drawing->line;
-    oteli_text_add_string(line, "→ span ");
-    oteli_text_add_hex(line, link->span_id, 8);
-    if (memcmp(link->trace_id, node->view->trace_id, 16) != 0) {
-        oteli_text_add_string(line, " of trace ");
-        oteli_text_add_hex(line, link->trace_id, 16);
-    }
-    add_list(line, link->attributes, OTEL_FIELD_LINK_ATTRIBUTE);
-    if (link->tracestate.length != 0) {
-        oteli_text_add_string(line, "  tracestate ");
-        oteli_text_add(line, link->tracestate.data, link->tracestate.length);
-    }
-    draw_detail(drawing, node, PLAIN);
-}
-
-/* Draw some of the links. Gives how many there are more. One without ids is left out. */
-static size_t draw_links(struct drawing *drawing, const struct oteli_tree_node *node)
-{
-    otel_slice rest = node->view->links;
-    otel_link_view link;
-    size_t count = 0, drawn = 0;
-    for (; otel_link_next(&rest, &link); count++)
-        if (drawn < LINKS_MAX && link.trace_id != NULL && link.span_id != NULL) {
-            draw_link(drawing, node, &link);
-            drawn++;
-        }
-    return count - drawn + node->view->dropped_links_count;
-}
-
-/* Where it is another one than the parent's. */
-static void draw_tracestate(struct drawing *drawing, const struct oteli_tree_node *node)
-{
-    const otel_slice tracestate = node->view->tracestate;
-    if (tracestate.length == 0 ||
-        (node->parent != OTELI_TREE_NONE &&
-         same(tracestate, drawing->tree.nodes[node->parent].view->tracestate)))
-        return;
-    oteli_text_add_string(&drawing->line, "tracestate ");
-    oteli_text_add(&drawing->line, tracestate.data, tracestate.length);
-    draw_detail(drawing, node, DIM);
-}
-
-static void add_left_out(struct oteli_text *notes, size_t count, const char *what, const char *how)
-{
-    if (count != 0)
-        oteli_text_add_format(notes, "%s%zu %s%s %s", notes->length != 0 ? ", " : "", count, what,
-                              oteli_plural(count), how);
-}
-
-/* What is odd or left out, in one dim line. */
-static void draw_notes(struct drawing *drawing, const struct oteli_tree_node *node, size_t events,
-                       size_t links)
-{
-    const otel_span_view *span = node->view;
-    struct oteli_text *notes = &drawing->line;
-    if (node->place == OTELI_TREE_ORPHAN || node->place == OTELI_TREE_CYCLE) {
-        oteli_text_add_string(notes, "parent ");
-        oteli_text_add_hex(notes, span->parent_span_id, 8);
-        oteli_text_add_string(notes, node->place == OTELI_TREE_ORPHAN ? " not here"
-                                                                      : " is its own descendant");
-    }
-    add_left_out(notes, links, "link", "more");
-    add_left_out(notes, events, "event", "more");
-    if (count_attributes(span->attributes) == 0)
-        add_left_out(notes, span->dropped_attributes_count, "attribute", "not shown");
-    if (notes->length != 0)
-        draw_detail(drawing, node, DIM);
-}
-
-static void draw_details(struct drawing *drawing, const struct oteli_tree_node *node)
-{
-    const otel_span_view *span = node->view;
-    if (span->status == OTEL_SPAN_STATUS_ERROR && span->status_message.length != 0) {
-        oteli_text_add_string(&drawing->line, "error: ");
-        oteli_text_add(&drawing->line, span->status_message.data, span->status_message.length);
-        draw_detail(drawing, node, RED);
-    }
-    draw_attributes(drawing, node);
-    const size_t events = draw_events(drawing, node);
-    const size_t links = draw_links(drawing, node);
-    draw_tracestate(drawing, node);
-    draw_notes(drawing, node, events, links);
-}
+/* ---- the trace ------------------------------------------------------------------------ */
 
 bool oteli_render_trace(struct oteli_text *out, const struct oteli_waiting_trace *trace,
                         const struct oteli_render_options *options)
 {
-    struct drawing drawing = {.out = out, .colour = options->colour};
+    struct oteli_drawing drawing = {.out = out, .colour = options->colour};
     if (!oteli_tree_init(&drawing.tree, trace))
         return false;
     drawing.width = options->width < WIDTH_MIN   ? WIDTH_MIN
@@ -549,13 +280,13 @@ bool oteli_render_trace(struct oteli_text *out, const struct oteli_waiting_trace
     drawing.bar_columns = drawing.width * 3 / 10;
     drawing.left_columns = drawing.width - drawing.bar_columns - DURATION_COLUMNS - 2;
     const size_t levels = (drawing.left_columns - NAME_COLUMNS) / 3 - 2;
-    drawing.levels_shown = levels < LEVELS_MAX ? levels : LEVELS_MAX;
+    drawing.levels_shown = levels < OTELI_DRAWING_LEVELS ? levels : OTELI_DRAWING_LEVELS;
     survey(&drawing);
     draw_head(&drawing);
     for (uint32_t i = drawing.tree.first_root; i != OTELI_TREE_NONE;
          i = oteli_tree_next(&drawing.tree, i)) {
         draw_span_line(&drawing, &drawing.tree.nodes[i]);
-        draw_details(&drawing, &drawing.tree.nodes[i]);
+        oteli_draw_details(&drawing, &drawing.tree.nodes[i]);
     }
     oteli_text_add_string(out, "\n");
     out->failed |= drawing.line.failed;
