@@ -9,11 +9,13 @@
 #include "exporters/console/duration.h"
 #include "exporters/console/safe_text.h"
 #include "exporters/json/json_value.h"
+#include <limits.h>
 
 enum {
     ATTRIBUTE_LINES = 3, /* of one span */
     EVENTS_MAX = 16,     /* shown of one span */
-    LINKS_MAX = 16       /* of links */
+    LINKS_MAX = 16,      /* of links */
+    SERVICE_COLUMNS = 24 /* of a service name in front of its resource */
 };
 
 /* ---- style and margin ----------------------------------------------------------------- */
@@ -70,7 +72,7 @@ static void draw_detail(struct oteli_drawing *drawing, const struct oteli_tree_n
     const size_t margin = draw_detail_margin(drawing, node);
     oteli_drawing_style(drawing, style);
     oteli_text_add_safe(drawing->out, (otel_slice){drawing->line.data, drawing->line.length},
-                        drawing->width - margin);
+                        drawing->all ? SIZE_MAX : drawing->width - margin);
     oteli_drawing_style(drawing, OTELI_STYLE_PLAIN);
     oteli_text_add_string(drawing->out, "\n");
     drawing->line.length = 0;
@@ -78,8 +80,7 @@ static void draw_detail(struct oteli_drawing *drawing, const struct oteli_tree_n
 
 /* ---- what is said below a span -------------------------------------------------------- */
 
-/* Strings without quotes where their end is clear, everything else as JSON has it. */
-static void add_attribute(struct oteli_text *text, const otel_attribute_view *attribute)
+void oteli_add_attribute(struct oteli_text *text, const otel_attribute_view *attribute)
 {
     oteli_text_add(text, attribute->key.data, attribute->key.length);
     oteli_text_add_string(text, "=");
@@ -89,44 +90,74 @@ static void add_attribute(struct oteli_text *text, const otel_attribute_view *at
         oteli_json_add_value(text, &attribute->value, OTELI_JSON_PLAIN);
 }
 
-static size_t count_attributes(otel_slice rest)
+/* Attributes that are to be drawn: of a span, or of a resource. */
+struct list {
+    otel_slice rest;
+    const struct oteli_tree_node *node; /* NULL: a resource */
+    size_t left, dropped;
+    int lines; /* at most */
+};
+
+/* The next one. The service's name stands in front of a resource already. */
+static bool next_attribute(struct list *list, otel_attribute_view *attribute)
 {
-    size_t count = 0;
-    otel_attribute_view attribute;
-    while (otel_attribute_next(&rest, OTEL_FIELD_SPAN_ATTRIBUTE, &attribute))
-        count++;
-    return count;
+    const bool is_span = list->node != NULL;
+    const uint32_t field = is_span ? OTEL_FIELD_SPAN_ATTRIBUTE : OTEL_FIELD_RESOURCE_ATTRIBUTE;
+    while (otel_attribute_next(&list->rest, field, attribute))
+        if (is_span || !oteli_is_text(attribute->key, "service.name"))
+            return true;
+    return false;
 }
 
-/* Whole attributes to a line, as many lines as allowed, and then how many there were more. */
-static void draw_attributes(struct oteli_drawing *drawing, const struct oteli_tree_node *node)
+static struct list list_of(const struct oteli_drawing *drawing, struct list list)
+{
+    struct list counted = list;
+    otel_attribute_view attribute;
+    while (next_attribute(&counted, &attribute))
+        list.left++;
+    if (drawing->all)
+        list.lines = INT_MAX;
+    return list;
+}
+
+static size_t draw_list_margin(struct oteli_drawing *drawing, const struct list *list)
+{
+    if (list->node != NULL)
+        return draw_detail_margin(drawing, list->node);
+    oteli_text_add_string(drawing->out, "      ");
+    return 6;
+}
+
+/* Whole attributes to a line, as many lines as allowed, and then how many there were more. `margin`
+ * is what stands in front of the first, or 0. */
+static void draw_list(struct oteli_drawing *drawing, struct list list, size_t margin)
 {
     struct oteli_text *item = &drawing->line;
-    otel_slice rest = node->view->attributes;
     otel_attribute_view attribute;
-    size_t left = count_attributes(rest);
-    bool has_item = otel_attribute_next(&rest, OTEL_FIELD_SPAN_ATTRIBUTE, &attribute);
-    for (int line = 1; has_item && line <= ATTRIBUTE_LINES; line++) {
-        const size_t margin = draw_detail_margin(drawing, node);
-        const size_t reserve = line == ATTRIBUTE_LINES ? strlen(", … 9999 more") : strlen(",");
+    bool has_item = next_attribute(&list, &attribute);
+    for (int line = 1; has_item && line <= list.lines; line++, margin = 0) {
+        if (margin == 0)
+            margin = draw_list_margin(drawing, &list);
+        const size_t reserve = line == list.lines ? strlen(", … 9999 more") : strlen(",");
         const size_t room = drawing->width - margin - reserve;
         size_t column = 0;
         oteli_drawing_style(drawing, OTELI_STYLE_DIM);
         while (has_item) {
             item->length = 0;
-            add_attribute(item, &attribute);
+            oteli_add_attribute(item, &attribute);
             const otel_slice text = {item->data, item->length};
             if (column != 0 && column + 2 + oteli_text_safe_columns(text, room) > room)
                 break;
             if (column != 0)
                 oteli_text_add_string(drawing->out, ", ");
             column += column != 0 ? 2 : 0;
-            column += oteli_text_add_safe(drawing->out, text, room - column);
-            left--;
-            has_item = otel_attribute_next(&rest, OTEL_FIELD_SPAN_ATTRIBUTE, &attribute);
+            column +=
+                oteli_text_add_safe(drawing->out, text, drawing->all ? SIZE_MAX : room - column);
+            list.left--;
+            has_item = next_attribute(&list, &attribute);
         }
-        const size_t more = left + node->view->dropped_attributes_count;
-        if (more != 0 && (line == ATTRIBUTE_LINES || !has_item))
+        const size_t more = list.left + list.dropped;
+        if (more != 0 && (line == list.lines || !has_item))
             oteli_text_add_format(drawing->out, ", … %zu more", more);
         else if (has_item)
             oteli_text_add_string(drawing->out, ",");
@@ -136,6 +167,34 @@ static void draw_attributes(struct oteli_drawing *drawing, const struct oteli_tr
     item->length = 0;
 }
 
+static struct list attributes_of(const struct oteli_drawing *drawing,
+                                 const struct oteli_tree_node *node)
+{
+    return list_of(drawing, (struct list){.rest = node->view->attributes,
+                                          .node = node,
+                                          .dropped = node->view->dropped_attributes_count,
+                                          .lines = ATTRIBUTE_LINES});
+}
+
+void oteli_draw_resources(struct oteli_drawing *drawing)
+{
+    for (size_t i = 0; i < drawing->resource_count; i++) {
+        const struct oteli_kept_resource *resource = drawing->resources[i];
+        const otel_slice otlp = {resource->otlp, resource->length};
+        const struct list list = list_of(drawing, (struct list){.rest = otlp, .lines = 1});
+        if (list.left == 0)
+            continue;
+        oteli_drawing_style(drawing, OTELI_STYLE_DIM);
+        size_t margin = 1;
+        oteli_text_add_string(drawing->out, "@");
+        if (resource->service != NULL)
+            margin += oteli_text_add_safe(drawing->out, oteli_slice_of(resource->service),
+                                          SERVICE_COLUMNS);
+        oteli_text_add_string(drawing->out, "  ");
+        draw_list(drawing, list, margin + 2);
+    }
+}
+
 /* Those of an event or a link, behind what else the line has. */
 static void add_list(struct oteli_text *line, otel_slice rest, uint32_t field)
 {
@@ -143,7 +202,7 @@ static void add_list(struct oteli_text *line, otel_slice rest, uint32_t field)
     for (const char *between = "  "; otel_attribute_next(&rest, field, &attribute);
          between = ", ") {
         oteli_text_add_string(line, between);
-        add_attribute(line, &attribute);
+        oteli_add_attribute(line, &attribute);
     }
 }
 
@@ -169,11 +228,12 @@ static size_t draw_events(struct oteli_drawing *drawing, const struct oteli_tree
 {
     otel_slice rest = node->view->events;
     otel_event_view event;
+    const size_t events_max = drawing->all ? SIZE_MAX : EVENTS_MAX;
     size_t count = 0;
     for (; otel_event_next(&rest, &event); count++)
-        if (count < EVENTS_MAX)
+        if (count < events_max)
             draw_event(drawing, node, &event);
-    return (count > EVENTS_MAX ? count - EVENTS_MAX : 0) + node->view->dropped_events_count;
+    return (count > events_max ? count - events_max : 0) + node->view->dropped_events_count;
 }
 
 /* A link to a span of another trace names that too. */
@@ -202,7 +262,7 @@ static size_t draw_links(struct oteli_drawing *drawing, const struct oteli_tree_
     otel_link_view link;
     size_t count = 0, drawn = 0;
     for (; otel_link_next(&rest, &link); count++)
-        if (drawn < LINKS_MAX && link.trace_id != NULL && link.span_id != NULL) {
+        if ((drawing->all || drawn < LINKS_MAX) && link.trace_id != NULL && link.span_id != NULL) {
             draw_link(drawing, node, &link);
             drawn++;
         }
@@ -231,7 +291,7 @@ static void add_left_out(struct oteli_text *notes, size_t count, const char *wha
 
 /* What is odd or left out, in one dim line. */
 static void draw_notes(struct oteli_drawing *drawing, const struct oteli_tree_node *node,
-                       size_t events, size_t links)
+                       size_t events, size_t links, bool has_no_attributes)
 {
     const otel_span_view *span = node->view;
     struct oteli_text *notes = &drawing->line;
@@ -243,7 +303,7 @@ static void draw_notes(struct oteli_drawing *drawing, const struct oteli_tree_no
     }
     add_left_out(notes, links, "link", "more");
     add_left_out(notes, events, "event", "more");
-    if (count_attributes(span->attributes) == 0)
+    if (has_no_attributes)
         add_left_out(notes, span->dropped_attributes_count, "attribute", "not shown");
     if (notes->length != 0)
         draw_detail(drawing, node, OTELI_STYLE_DIM);
@@ -257,9 +317,10 @@ void oteli_draw_details(struct oteli_drawing *drawing, const struct oteli_tree_n
         oteli_text_add(&drawing->line, span->status_message.data, span->status_message.length);
         draw_detail(drawing, node, OTELI_STYLE_RED);
     }
-    draw_attributes(drawing, node);
+    const struct list attributes = attributes_of(drawing, node);
+    draw_list(drawing, attributes, 0);
     const size_t events = draw_events(drawing, node);
     const size_t links = draw_links(drawing, node);
     draw_tracestate(drawing, node);
-    draw_notes(drawing, node, events, links);
+    draw_notes(drawing, node, events, links, attributes.left == 0);
 }

@@ -56,6 +56,19 @@ static void include_time(struct oteli_drawing *drawing, uint64_t ns)
         drawing->end_ns = ns;
 }
 
+static void include_resource(struct oteli_drawing *drawing,
+                             const struct oteli_kept_resource *resource)
+{
+    size_t i = 0;
+    while (i < drawing->resource_count && drawing->resources[i] != resource &&
+           !oteli_drawing_same(
+               (otel_slice){drawing->resources[i]->otlp, drawing->resources[i]->length},
+               (otel_slice){resource->otlp, resource->length}))
+        i++;
+    if (i == drawing->resource_count && i < OTELI_DRAWING_SERVICES)
+        drawing->resources[drawing->resource_count++] = resource;
+}
+
 static void survey(struct oteli_drawing *drawing)
 {
     for (uint32_t i = drawing->tree.first_root; i != OTELI_TREE_NONE;
@@ -64,6 +77,8 @@ static void survey(struct oteli_drawing *drawing)
         const otel_slice service = drawing->tree.nodes[i].service;
         include_time(drawing, span->start_ns);
         include_time(drawing, span->end_ns);
+        if (drawing->tree.nodes[i].resource != NULL)
+            include_resource(drawing, drawing->tree.nodes[i].resource);
         drawing->errors += span->status == OTEL_SPAN_STATUS_ERROR;
         const size_t index = service_index(drawing, service);
         if (service.length == 0 || index < drawing->service_count)
@@ -75,7 +90,7 @@ static void survey(struct oteli_drawing *drawing)
     }
 }
 
-static void add_start_time(struct oteli_text *text, uint64_t start_ns)
+void oteli_render_time(struct oteli_text *text, uint64_t start_ns)
 {
     const time_t seconds = (time_t)(start_ns / 1000000000);
     struct tm utc;
@@ -134,7 +149,7 @@ static void draw_head(struct oteli_drawing *drawing)
     oteli_format_duration(duration, sizeof duration, drawing->end_ns - drawing->start_ns);
     oteli_text_add_string(piece, duration);
     column = draw_piece(drawing, column, OTELI_STYLE_PLAIN);
-    add_start_time(piece, drawing->start_ns);
+    oteli_render_time(piece, drawing->start_ns);
     column = draw_piece(drawing, column, OTELI_STYLE_PLAIN);
     add_services(drawing, piece);
     (void)draw_piece(drawing, column, OTELI_STYLE_PLAIN);
@@ -271,7 +286,7 @@ static void draw_span_line(struct oteli_drawing *drawing, const struct oteli_tre
 bool oteli_render_trace(struct oteli_text *out, const struct oteli_waiting_trace *trace,
                         const struct oteli_render_options *options)
 {
-    struct oteli_drawing drawing = {.out = out, .colour = options->colour};
+    struct oteli_drawing drawing = {.out = out, .colour = options->colour, .all = options->all};
     if (!oteli_tree_init(&drawing.tree, trace))
         return false;
     drawing.width = options->width < WIDTH_MIN   ? WIDTH_MIN
@@ -283,6 +298,8 @@ bool oteli_render_trace(struct oteli_text *out, const struct oteli_waiting_trace
     drawing.levels_shown = levels < OTELI_DRAWING_LEVELS ? levels : OTELI_DRAWING_LEVELS;
     survey(&drawing);
     draw_head(&drawing);
+    if (options->resource)
+        oteli_draw_resources(&drawing);
     for (uint32_t i = drawing.tree.first_root; i != OTELI_TREE_NONE;
          i = oteli_tree_next(&drawing.tree, i)) {
         draw_span_line(&drawing, &drawing.tree.nodes[i]);

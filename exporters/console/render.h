@@ -21,12 +21,17 @@
 struct oteli_render_options {
     unsigned width; /* columns; taken to be at least 60 */
     bool colour;    /* ANSI escapes, for terminals only */
+    bool resource;  /* with a line for each resource, below the head */
+    bool all;       /* nothing is left out or cut, but for names beside the waterfall */
 };
 
 /* Append the drawing of a trace, which has one span at least, and an empty line. False: no memory
  * for it. */
 bool oteli_render_trace(struct oteli_text *out, const struct oteli_waiting_trace *trace,
                         const struct oteli_render_options *options);
+
+/* Append a Unix time, in UTC; nothing for 0. */
+void oteli_render_time(struct oteli_text *text, uint64_t start_ns);
 
 /* How wide a drawing on this file descriptor may be: the terminal's width, or 100 where
  * it is none. */

@@ -17,15 +17,28 @@ static bool is_local_root(const otel_span_view *view)
 
 static size_t bytes_of(const struct oteli_waiting_span *span)
 {
-    return sizeof *span + sizeof *span->kept + span->kept->view.otlp.length +
-           (span->service != NULL ? strlen(span->service) : 0);
+    return sizeof *span + sizeof *span->kept + span->kept->view.otlp.length;
+}
+
+static size_t bytes_of_resource(const struct oteli_kept_resource *resource)
+{
+    return sizeof *resource + resource->length +
+           (resource->service != NULL ? strlen(resource->service) : 0);
+}
+
+static void let_go(struct oteli_trace_buffer *buffer, struct oteli_kept_resource *resource)
+{
+    if (--resource->users != 0)
+        return;
+    buffer->bytes -= bytes_of_resource(resource);
+    free(resource);
 }
 
 static void forget(struct oteli_trace_buffer *buffer, struct oteli_waiting_span *span)
 {
     buffer->bytes -= bytes_of(span);
     free(span->kept);
-    free(span->service);
+    let_go(buffer, span->resource);
     *span = (struct oteli_waiting_span){.kept = NULL};
 }
 
@@ -37,8 +50,32 @@ void oteli_trace_buffer_fini(struct oteli_trace_buffer *buffer)
     *buffer = (struct oteli_trace_buffer){.spans = NULL};
 }
 
+/* The last span's, or a copy. NULL: no memory. */
+static struct oteli_kept_resource *keep_resource(struct oteli_trace_buffer *buffer, otel_slice otlp)
+{
+    struct oteli_kept_resource *last =
+        buffer->count != 0 ? buffer->spans[buffer->count - 1].resource : NULL;
+    if (last != NULL && last->length == otlp.length &&
+        memcmp(last->otlp, otlp.data, otlp.length) == 0) {
+        last->users++;
+        return last;
+    }
+    const otel_slice service = oteli_service_of(otlp);
+    struct oteli_kept_resource *made = malloc(sizeof *made + otlp.length + service.length + 1);
+    if (made == NULL)
+        return NULL;
+    *made = (struct oteli_kept_resource){.users = 1, .length = otlp.length};
+    memcpy(made->otlp, otlp.data, otlp.length);
+    if (service.length != 0) {
+        made->service = memcpy(made->otlp + otlp.length, service.data, service.length);
+        made->service[service.length] = '\0';
+    }
+    buffer->bytes += bytes_of_resource(made);
+    return made;
+}
+
 bool oteli_trace_buffer_keep(struct oteli_trace_buffer *buffer, const otel_span_view *view,
-                             otel_slice service, uint64_t came_ns)
+                             otel_slice resource, uint64_t came_ns)
 {
     if (buffer->count == buffer->room) {
         const size_t room = buffer->room == 0 ? ROOM_AT_FIRST : buffer->room * 2;
@@ -49,13 +86,13 @@ bool oteli_trace_buffer_keep(struct oteli_trace_buffer *buffer, const otel_span_
         buffer->room = room;
     }
     struct oteli_waiting_span made = {.came_ns = came_ns};
-    made.service = service.length != 0 ? oteli_slice_copy(service) : NULL;
-    if (made.service != NULL || service.length == 0)
-        made.kept = oteli_keep_span(view);
-    if (made.kept == NULL) {
-        free(made.service);
+    made.kept = oteli_keep_span(view);
+    made.resource = made.kept != NULL ? keep_resource(buffer, resource) : NULL;
+    if (made.resource == NULL) {
+        free(made.kept);
         return false;
     }
+    made.service = made.resource->service;
     buffer->spans[buffer->count++] = made;
     buffer->bytes += bytes_of(&made);
     return true;
@@ -65,6 +102,12 @@ static int by_trace(const void *left, const void *right)
 {
     const struct oteli_waiting_span *a = left, *b = right;
     return memcmp(a->kept->view.trace_id, b->kept->view.trace_id, 16);
+}
+
+static int by_start(const void *left, const void *right)
+{
+    const struct oteli_waiting_trace *a = left, *b = right;
+    return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
 }
 
 static int by_end(const void *left, const void *right)
@@ -82,10 +125,12 @@ static size_t find_traces(const struct oteli_trace_buffer *buffer,
         const struct oteli_waiting_span *span = &buffer->spans[i];
         const otel_span_view *view = &span->kept->view;
         if (i == 0 || by_trace(span - 1, span) != 0)
-            traces[count++] = (struct oteli_waiting_trace){.spans = span};
+            traces[count++] =
+                (struct oteli_waiting_trace){.spans = span, .start_ns = view->start_ns};
         struct oteli_waiting_trace *trace = &traces[count - 1];
         trace->count++;
         trace->has_root |= is_local_root(view);
+        trace->start_ns = view->start_ns < trace->start_ns ? view->start_ns : trace->start_ns;
         trace->end_ns = view->end_ns > trace->end_ns ? view->end_ns : trace->end_ns;
         trace->came_ns = span->came_ns > trace->came_ns ? span->came_ns : trace->came_ns;
     }
@@ -101,9 +146,8 @@ static void close_holes(struct oteli_trace_buffer *buffer)
     buffer->count = kept;
 }
 
-void oteli_trace_buffer_visit(struct oteli_trace_buffer *buffer,
-                              bool (*take)(void *state, const struct oteli_waiting_trace *trace),
-                              void *state)
+static void visit(struct oteli_trace_buffer *buffer, int (*order)(const void *, const void *),
+                  bool (*take)(void *state, const struct oteli_waiting_trace *trace), void *state)
 {
     struct oteli_waiting_trace *traces =
         buffer->count != 0 ? malloc(buffer->count * sizeof *traces) : NULL;
@@ -111,7 +155,7 @@ void oteli_trace_buffer_visit(struct oteli_trace_buffer *buffer,
         return;
     qsort(buffer->spans, buffer->count, sizeof *buffer->spans, by_trace);
     const size_t count = find_traces(buffer, traces);
-    qsort(traces, count, sizeof *traces, by_end);
+    qsort(traces, count, sizeof *traces, order);
     for (size_t i = 0; i < count; i++) {
         if (!take(state, &traces[i]))
             continue;
@@ -121,6 +165,13 @@ void oteli_trace_buffer_visit(struct oteli_trace_buffer *buffer,
     }
     free(traces);
     close_holes(buffer);
+}
+
+void oteli_trace_buffer_visit(struct oteli_trace_buffer *buffer,
+                              bool (*take)(void *state, const struct oteli_waiting_trace *trace),
+                              void *state)
+{
+    visit(buffer, by_start, take, state);
 }
 
 struct write_pass {
@@ -145,21 +196,21 @@ size_t oteli_trace_buffer_write(struct oteli_trace_buffer *buffer, bool all,
                                 void *state)
 {
     struct write_pass pass = {.write = write, .state = state, .all = all};
-    oteli_trace_buffer_visit(buffer, write_if_due, &pass);
+    visit(buffer, by_end, write_if_due, &pass);
     return pass.lost;
 }
 
 otel_export_result oteli_trace_buffer_export(struct oteli_trace_buffer *buffer, otel_export *call,
                                              size_t (*write)(void *state, bool all), void *state)
 {
-    const otel_slice service = oteli_service_of(otel_batch_resource(call->batch));
+    const otel_slice resource = otel_batch_resource(call->batch);
     const size_t count = otel_batch_size(call->batch);
     size_t kept = 0;
     bool has_root = false;
     for (size_t i = 0; i < count; i++) {
         otel_span_view view;
         otel_batch_span(call->batch, i, &view);
-        kept += oteli_trace_buffer_keep(buffer, &view, service, 0);
+        kept += oteli_trace_buffer_keep(buffer, &view, resource, 0);
         has_root |= is_local_root(&view);
     }
     if (kept < count)

@@ -10,18 +10,28 @@
 
 #include "common/base/span_copy.h"
 
+/* A resource, for all spans of it that came one behind the other. */
+struct oteli_kept_resource {
+    size_t users;
+    char *service; /* behind the bytes; NULL: it has no name */
+    size_t length;
+    char otlp[];
+};
+
 struct oteli_waiting_span {
     struct oteli_kept_span *kept;
-    char *service;    /* the service that it is of; NULL: it has no name */
-    uint64_t came_ns; /* as the caller said */
+    struct oteli_kept_resource *resource; /* NULL: nothing is known of it */
+    const char *service;                  /* the service that it is of; NULL: it has no name */
+    uint64_t came_ns;                     /* as the caller said */
 };
 
 struct oteli_waiting_trace {
     const struct oteli_waiting_span *spans;
     size_t count;
-    uint64_t end_ns;  /* of the span that ended last */
-    uint64_t came_ns; /* of the span that came last */
-    bool has_root;    /* a span without a parent in its own process */
+    uint64_t start_ns; /* of the span that started first */
+    uint64_t end_ns;   /* of the span that ended last */
+    uint64_t came_ns;  /* of the span that came last */
+    bool has_root;     /* a span without a parent in its own process */
 };
 
 struct oteli_trace_buffer {
@@ -32,11 +42,11 @@ struct oteli_trace_buffer {
 
 void oteli_trace_buffer_fini(struct oteli_trace_buffer *buffer);
 
-/* Copy a span; false: no memory. */
+/* Copy a span, and its resource if that is another one than the last span's; false: no memory. */
 bool oteli_trace_buffer_keep(struct oteli_trace_buffer *buffer, const otel_span_view *view,
-                             otel_slice service, uint64_t came_ns);
+                             otel_slice resource, uint64_t came_ns);
 
-/* Show each trace, in the order in which they ended, and remove those of which `take` says true.
+/* Show each trace, in the order in which they started, and remove those of which `take` says true.
  * Without memory none is shown. */
 void oteli_trace_buffer_visit(struct oteli_trace_buffer *buffer,
                               bool (*take)(void *state, const struct oteli_waiting_trace *trace),

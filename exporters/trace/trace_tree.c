@@ -139,6 +139,7 @@ bool oteli_tree_init(struct oteli_tree *tree, const struct oteli_waiting_trace *
         tree->nodes[i] =
             (struct oteli_tree_node){.view = &trace->spans[i].kept->view,
                                      .service = oteli_slice_of(trace->spans[i].service),
+                                     .resource = trace->spans[i].resource,
                                      .parent = OTELI_TREE_NONE,
                                      .first_child = OTELI_TREE_NONE,
                                      .next_sibling = OTELI_TREE_NONE,

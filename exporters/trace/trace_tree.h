@@ -27,6 +27,7 @@ enum oteli_tree_place {
 struct oteli_tree_node {
     const otel_span_view *view;
     otel_slice service;
+    const struct oteli_kept_resource *resource; /* may be NULL */
     uint32_t parent;
     uint32_t first_child;
     uint32_t next_sibling; /* of roots: the next root */

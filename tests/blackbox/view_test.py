@@ -201,6 +201,55 @@ checkout  @shop                                                200 ms ━━━�
         self.assertEqual((answer.status, content), (200, b""))
         self.assertEqual((out, err), ("", ["received 0 spans"]))
 
+    def test_the_resource_of_each_service(self):
+        view = Viewer("--count", "2")
+        shop, bank = make_request("shop", (1, 0, "root", 0, 1)), make_request("bank", (2, 1, "child", 0, 1))
+        for request, host in (shop, "a"), (bank, "b c"):
+            request.resource_spans[0].resource.attributes.add(key="host.name").value.string_value = host
+        for request in shop, bank:
+            view.post(request)
+        out, _ = view.end()
+        self.assertEqual(out.splitlines()[1:4], ["@shop  host.name=a", '@bank  host.name="b c"',
+                                                 out.splitlines()[3]])
+        self.assertTrue(out.splitlines()[3].startswith("root  @shop "), out)
+
+    def test_all_leaves_nothing_out(self):
+        request = make_request("shop", (1, 0, "root", 0, 1))
+        for number in range(30):
+            for owner in spans_of(request)[0], request.resource_spans[0].resource:
+                owner.attributes.add(key=f"key.{number:02}").value.string_value = "long" * 5
+            spans_of(request)[0].events.add(name=f"event {number:02}")
+        spans_of(request)[0].attributes.add(key="long").value.string_value = "x" * 500
+        for options, more in ([], True), (["--all"], False):
+            view = Viewer("--count", "1", *options)
+            view.post(request)
+            out, _ = view.end()
+            self.assertEqual("more" in out, more)
+            self.assertEqual("x" * 500 in out, not more)
+            self.assertEqual(out.count("key.") == 60, not more)
+            self.assertEqual(out.count("event ") == 30, not more)
+
+    def test_traces_in_the_order_in_which_they_started(self):
+        view = Viewer("--count", "4")
+        for trace, start_ms in (b"b", 20), (b"c", 30), (b"a", 10):
+            request = make_request("shop", (1, 0, f"root {trace.decode()}", start_ms, 100 - 3 * start_ms))
+            spans_of(request)[0].trace_id = trace * 16
+            view.post(request)
+        view.post(make_request("shop", (2, 0, "last", 90, 1)))
+        out, _ = view.end()
+        self.assertEqual(re.findall("^(root .|last) ", out, re.M), ["root a", "root b", "root c", "last"])
+
+    def test_a_trace_waits_for_one_that_started_before_it(self):
+        view = Viewer()
+        view.post(make_request("shop", (2, 1, "child of nobody", 0, 1)))
+        later = make_request("shop", (1, 0, "later", 1, 1))
+        spans_of(later)[0].trace_id = b"b" * 16
+        view.post(later)
+        lines = [view.process.stdout.readline().decode() for _ in range(5)]  # after some seconds
+        view.end(signal.SIGTERM)
+        self.assertTrue(lines[1].startswith("child of nobody"), lines)
+        self.assertTrue(lines[4].startswith("trace 6262"), lines)
+
     def test_a_terminal_is_not_given_escapes_by_names(self):
         view = Viewer("--count", "1")
         view.post(make_request("shop", (1, 0, "\x1b]0;owned\x07\u202e\u009b2J", 0, 1)))
@@ -281,6 +330,61 @@ class Calls(unittest.TestCase):
     def test_more_than_64_mib(self):
         self.assertEqual(self.call(b"\x0a\x00" * (33 << 20)), (
             "RESOURCE_EXHAUSTED", "a request may have 64 MiB at most, also when decompressed"))
+
+
+class Filters(unittest.TestCase):
+    """Three traces: a fast one of the shop, one of two services that failed in the bank, a slow one."""
+
+    def show(self, *options):
+        view = Viewer("--count", "4", *options)
+        requests = [make_request("shop", (1, 0, "GET /a", 0, 10)), make_request("shop", (2, 0, "GET /b", 100, 40)),
+                    make_request("bank", (3, 2, "POST /charge", 110, 20)),
+                    make_request("shop-admin", (4, 0, "GET /long", 200, 500))]
+        for trace, request in zip((b"a", b"b", b"b", b"c"), requests):
+            spans_of(request)[0].trace_id = trace * 16
+        spans_of(requests[2])[0].status.code = 2
+        spans_of(requests[2])[0].status.message = "card\ndeclined"
+        spans_of(requests[2])[0].attributes.add(key="cents").value.int_value = 7
+        for request in requests:
+            view.post(request)
+        out, err = view.end()
+        return out, err[-1]
+
+    def test_traces_with_a_span_for_which_all_is_true(self):
+        for options, traces in (
+                ([], "abc"), (["--service", "bank"], "b"), (["--service", "shop*"], "abc"),
+                (["--service", "shop"], "ab"), (["--service", "sho"], ""), (["--error"], "b"),
+                (["--error", "--service", "shop"], ""), (["--name", "GET /?"], "ab"), (["--name", "*charge"], "b"),
+                (["--longer", "40"], "bc"), (["--longer", "40.001"], "c"), (["--longer", "0.5"], "abc"),
+                (["--longer", "20", "--service", "bank"], "b"), (["--longer", "21", "--service", "bank"], "")):
+            with self.subTest(options):
+                out, last = self.show(*options)
+                shown = re.findall("^trace (..)", out, re.M)
+                self.assertEqual(shown, [f"{ord(trace):x}" for trace in traces])
+                said = f", showed {len(traces)} of 3 traces" if options else ""
+                self.assertEqual(last, "received 4 spans" + said)
+                self.assertEqual("POST /charge" in out, "b" in traces)
+
+    def test_follow_prints_a_line_for_each_span(self):
+        out, last = self.show("--follow")
+        self.assertEqual(out.splitlines(), [
+            f"2026-08-01 16:00:00.123Z   10.0 ms    @shop GET /a  {'61' * 16}",
+            f"2026-08-01 16:00:00.223Z   40.0 ms    @shop GET /b  {'62' * 16}",
+            f"2026-08-01 16:00:00.233Z   20.0 ms  ✗ @bank POST /charge  error: card\\ndeclined  {'62' * 16}",
+            f"2026-08-01 16:00:00.323Z    500 ms    @shop-admin GET /long  {'63' * 16}"])
+        self.assertEqual(last, "received 4 spans")
+
+    def test_follow_with_filters_and_all_attributes(self):
+        out, last = self.show("--follow", "--error", "--all")
+        self.assertRegex(out, r"^.* @bank POST /charge  error: card\\ndeclined  cents=7  6262\w+\n$")
+        self.assertEqual(last, "received 4 spans, showed 1 of 4 spans")
+
+    def test_follow_prints_at_once(self):
+        view = Viewer("--follow")
+        view.send("http/protobuf")
+        line = view.process.stdout.readline().decode()
+        view.end(signal.SIGTERM)
+        self.assertRegex(line, r" @real one  \w{32}\n$")
 
 
 class Json(unittest.TestCase):
@@ -384,7 +488,9 @@ class CommandLine(unittest.TestCase):
 
     def test_wrong_options(self):
         for options in (["--port", "x"], ["--grpc-port", "65536"], ["--port", "65536"], ["--count", "-1"],
-                        ["--count", "0"], ["--nonsense"], ["argument"]):
+                        ["--count", "0"], ["--nonsense"], ["argument"],
+                        ["--longer", "x"], ["--longer", "-1"], ["--longer", "nan"], ["--json", "--follow"],
+                        ["--json", "--error"], ["--all", "--json"]):
             done = self.run_view(*options)
             self.assertEqual(done.returncode, 2, options)
             self.assertIn("otel-view", done.stderr)

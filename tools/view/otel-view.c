@@ -12,10 +12,9 @@
 #include "tools/view/view_check.h"
 #include "tools/view/view_grpc.h"
 #include "tools/view/view_http.h"
-#include "tools/view/view_spans.h"
+#include "tools/view/view_options.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -27,38 +26,16 @@
 #include <unistd.h>
 
 enum {
-    DEFAULT_PORT = 4318,
-    DEFAULT_GRPC_PORT = 4317,
     TICK_MS = 100,     /* how often traces are looked at while some wait */
     FAREWELL_MS = 2000 /* how long the last answers may take before the end */
 };
 
-static const char usage_text[] =
-    "usage: otel-view [OPTION]...\n"
-    "Receive traces by OTLP on 127.0.0.1 and draw each one when it is complete.\n"
-    "Senders have to speak http/protobuf or grpc without TLS (not http/json); they may\n"
-    "compress with gzip or zstd.\n"
-    "\n"
-    "  --port N         listen for http/protobuf on this port; 0: any free one (default 4318)\n"
-    "  --grpc-port N    the same for grpc (default 4317, or with --port any free one)\n"
-    "  --json           print each request as a line of OTLP/JSON instead\n"
-    "  --count N        end when N spans have been received\n"
-    "  --idle-exit MS   end when nothing has been received for so long\n"
-    "  --help           print this\n"
-    "  --version        print the version\n"
-    "\n"
-    "The first line on stderr names the addresses. SIGINT and SIGTERM draw the rest and end.\n";
-
 struct view {
+    struct view_options options;
     struct view_spans spans;
     struct view_http http;
     struct view_grpc grpc;
-    bool json;
-    uint16_t port, grpc_port;
-    bool needs_grpc;       /* its port is an option that was given */
-    uint64_t count;        /* 0: no end by count */
-    uint64_t idle_exit_ms; /* 0: never */
-    uint64_t last_ns;      /* monotonic: the last request, or the start */
+    uint64_t last_ns; /* monotonic: the last request, or the start */
 };
 
 static uint64_t now_ns(void)
@@ -109,14 +86,14 @@ static unsigned take_request(void *state, const uint8_t *body, size_t length, ch
     if (!view_check(type, body, length, why, why_size))
         return refuse(400, why);
     ProtobufCMessage *request =
-        view->json ? protobuf_c_message_unpack(type, NULL, length, body) : NULL;
-    if (view->json && request == NULL) {
+        view->options.json ? protobuf_c_message_unpack(type, NULL, length, body) : NULL;
+    if (view->options.json && request == NULL) {
         snprintf(why, why_size, "the body is no ExportTraceServiceRequest");
         return refuse(400, why);
     }
     const otel_slice bytes = {(const char *)body, length};
-    const bool added = view_spans_add(&view->spans, bytes, !view->json, view->last_ns);
-    if (added && view->json)
+    const bool added = view_spans_add(&view->spans, bytes, view->last_ns);
+    if (added && view->options.json)
         print_json(view, request);
     protobuf_c_message_free_unpacked(request, NULL);
     if (added)
@@ -145,10 +122,10 @@ static bool is_enough(const struct view *view)
 {
     if (view->spans.failed)
         return true;
-    if (view->count != 0 && view->spans.received >= view->count)
+    if (view->options.count != 0 && view->spans.received >= view->options.count)
         return true;
-    return view->idle_exit_ms != 0 &&
-           (now_ns() - view->last_ns) / OTELI_NS_PER_MS >= view->idle_exit_ms;
+    return view->options.idle_exit_ms != 0 &&
+           (now_ns() - view->last_ns) / OTELI_NS_PER_MS >= view->options.idle_exit_ms;
 }
 
 /* Wait for something to do and do it. False: a signal ends us. */
@@ -171,7 +148,7 @@ static bool step(struct view *view, int signals, int limit_ms)
 static void serve(struct view *view, int signals)
 {
     while (!is_enough(view)) {
-        const bool waiting = view->spans.waiting.count != 0 || view->idle_exit_ms != 0;
+        const bool waiting = view->spans.waiting.count != 0 || view->options.idle_exit_ms != 0;
         if (!step(view, signals, waiting ? TICK_MS : 60000))
             return;
     }
@@ -182,60 +159,7 @@ static void serve(struct view *view, int signals)
         continue;
 }
 
-/* ---- options -------------------------------------------------------------------------- */
-
-static bool parse_number(const char *text, uint64_t max, uint64_t *number)
-{
-    char *end;
-    errno = 0;
-    *number = strtoull(text, &end, 10);
-    return errno == 0 && end != text && *end == '\0' && *text >= '0' && *text <= '9' &&
-           *number <= max;
-}
-
-/* Returns the exit status when there is nothing more to do, otherwise -1. */
-static int parse_options(struct view *view, int argc, char **argv)
-{
-    static const struct option options[] = {{"port", required_argument, NULL, 'p'},
-                                            {"grpc-port", required_argument, NULL, 'g'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"count", required_argument, NULL, 'c'},
-                                            {"idle-exit", required_argument, NULL, 'i'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {"version", no_argument, NULL, 'v'},
-                                            {NULL, 0, NULL, 0}};
-    uint64_t port = DEFAULT_PORT, grpc_port = DEFAULT_GRPC_PORT;
-    bool fine = true;
-    for (int option; fine && (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
-        if (option == 'h')
-            return fputs(usage_text, stdout) < 0;
-        if (option == 'v')
-            return printf("otel-view %s\n", OTEL_VERSION) < 0;
-        if (option == 'p') {
-            fine = parse_number(optarg, UINT16_MAX, &port);
-            grpc_port = view->needs_grpc ? grpc_port : 0;
-        } else if (option == 'g') {
-            fine = parse_number(optarg, UINT16_MAX, &grpc_port);
-            view->needs_grpc = true;
-        } else if (option == 'c')
-            fine = parse_number(optarg, UINT64_MAX, &view->count) && view->count != 0;
-        else if (option == 'i')
-            fine = parse_number(optarg, UINT32_MAX, &view->idle_exit_ms) && view->idle_exit_ms != 0;
-        else if (option == 'j')
-            view->json = true;
-        else
-            return 2; /* getopt_long has said why */
-        if (!fine)
-            fprintf(stderr, "otel-view: \"%s\" is no number that fits here\n", optarg);
-    }
-    if (fine && optind < argc) {
-        fprintf(stderr, "otel-view: there is no argument \"%s\"\n", argv[optind]);
-        fine = false;
-    }
-    view->port = (uint16_t)port;
-    view->grpc_port = (uint16_t)grpc_port;
-    return fine ? -1 : 2;
-}
+/* ---- from start to end ---------------------------------------------------------------- */
 
 static bool cannot_listen(uint16_t port)
 {
@@ -248,14 +172,14 @@ static bool cannot_listen(uint16_t port)
 static bool start(struct view *view)
 {
     const struct view_taker taker = {take_request, view};
-    if (!view_http_start(&view->http, view->port, taker))
-        return cannot_listen(view->port);
-    if (!view_grpc_start(&view->grpc, view->grpc_port, taker)) {
-        (void)cannot_listen(view->grpc_port);
+    if (!view_http_start(&view->http, view->options.port, taker))
+        return cannot_listen(view->options.port);
+    if (!view_grpc_start(&view->grpc, view->options.grpc_port, taker)) {
+        (void)cannot_listen(view->options.grpc_port);
         view_http_stop(&view->http);
         return false;
     }
-    if (view->needs_grpc && view->grpc.port == 0) {
+    if (view->options.needs_grpc && view->grpc.port == 0) {
         fprintf(stderr,
                 "otel-view: this otel-view was built without libnghttp2, so without gRPC\n");
         view_http_stop(&view->http);
@@ -271,7 +195,7 @@ static bool start(struct view *view)
 int main(int argc, char **argv)
 {
     struct view view = {0};
-    const int early = parse_options(&view, argc, argv);
+    const int early = view_options_parse(&view.options, argc, argv);
     if (early >= 0)
         return early;
     const int signals = open_signals();
@@ -280,6 +204,9 @@ int main(int argc, char **argv)
         return 1;
     }
     view_spans_init(&view.spans, stdout);
+    view.spans.form = view.options.form;
+    view.spans.all = view.options.all;
+    view.spans.filter = view.options.filter;
     if (!start(&view)) {
         view_spans_fini(&view.spans);
         return 1;
@@ -292,6 +219,10 @@ int main(int argc, char **argv)
     fprintf(stderr, "received %" PRIu64 " spans", view.spans.received);
     if (view.spans.twice != 0)
         fprintf(stderr, " (%" PRIu64 " twice)", view.spans.twice);
+    if (view_filter_is_set(&view.options.filter))
+        fprintf(stderr, ", showed %" PRIu64 " of %" PRIu64 " %s", view.spans.shown,
+                view.spans.shown + view.spans.hidden,
+                view.options.form == VIEW_LINES ? "spans" : "traces");
     fprintf(stderr, "\n");
     const bool failed = view.spans.failed;
     if (failed)

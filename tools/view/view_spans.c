@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/view/view_spans.c - from received requests to drawn traces.
+/* tools/view/view_spans.c - from received requests to drawn traces, or to lines.
  *
  * Runs on otel-view's only thread; owns the spans that wait to be drawn. */
 #include "tools/view/view_spans.h"
 
 #include "common/config/configuration.h"
+#include "common/text/text.h"
 #include "common/wire.h"
 #include "exporters/console/render.h"
 #include "exporters/trace/trace_tree.h"
 #include "sdk/view/span_view.h"
+#include "tools/view/view_line.h"
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,16 +48,41 @@ void view_spans_fini(struct view_spans *spans)
 
 /* ---- drawing -------------------------------------------------------------------------- */
 
+/* Whether one of its spans is what is looked for. */
+static bool is_wanted(const struct view_spans *spans, const struct oteli_waiting_trace *trace)
+{
+    for (size_t i = 0; i < trace->count; i++)
+        if (view_filter_passes(&spans->filter, &trace->spans[i].kept->view,
+                               oteli_slice_of(trace->spans[i].service)))
+            return true;
+    return false;
+}
+
+/* Print it, and free it. */
+static void put(struct view_spans *spans, struct oteli_text *text)
+{
+    if (fwrite(text->data, 1, text->length, spans->out) != text->length || fflush(spans->out) != 0)
+        spans->failed = true;
+    oteli_text_fini(text);
+}
+
 static void draw(struct view_spans *spans, const struct oteli_waiting_trace *trace)
 {
     struct oteli_text text = {0};
     const struct oteli_render_options options = {.width = oteli_render_width(spans->terminal),
-                                                 .colour = spans->colour};
-    if (!oteli_render_trace(&text, trace, &options))
-        fprintf(stderr, "otel-view: no memory to draw %zu spans\n", trace->count);
-    else if (fwrite(text.data, 1, text.length, spans->out) != text.length ||
-             fflush(spans->out) != 0)
-        spans->failed = true;
+                                                 .colour = spans->colour,
+                                                 .resource = true,
+                                                 .all = spans->all};
+    if (!is_wanted(spans, trace)) {
+        spans->hidden++;
+        return;
+    }
+    spans->shown++;
+    if (oteli_render_trace(&text, trace, &options)) {
+        put(spans, &text);
+        return;
+    }
+    fprintf(stderr, "otel-view: no memory to draw %zu spans\n", trace->count);
     oteli_text_fini(&text);
 }
 
@@ -79,14 +106,17 @@ static bool is_complete(const struct oteli_waiting_trace *trace)
     return has_root && all_here;
 }
 
-/* What is incomplete when it becomes quiet stays so until its time is over. */
+/* Traces come in the order in which they started. Those behind the first that is not ready wait
+ * for it, until their own time is over. */
 static bool draw_if_ready(void *state, const struct oteli_waiting_trace *trace)
 {
     struct view_spans *spans = state;
     const uint64_t quiet_ns = spans->look_ns - trace->came_ns;
-    const bool was_quiet = spans->last_look_ns >= trace->came_ns + QUIET_NS;
-    if (quiet_ns < QUIET_NS || (quiet_ns < PATIENCE_NS && (was_quiet || !is_complete(trace))))
-        return false;
+    if (quiet_ns < PATIENCE_NS) {
+        spans->is_held = spans->is_held || quiet_ns < QUIET_NS || !is_complete(trace);
+        if (spans->is_held)
+            return false;
+    }
     draw(spans, trace);
     return true;
 }
@@ -96,6 +126,7 @@ void view_spans_draw_ready(struct view_spans *spans, uint64_t now_ns)
     if (now_ns - spans->last_look_ns < LOOK_NS)
         return;
     spans->look_ns = now_ns;
+    spans->is_held = false;
     oteli_trace_buffer_visit(&spans->waiting, draw_if_ready, spans);
     spans->last_look_ns = now_ns;
 }
@@ -177,24 +208,38 @@ static bool is_seen(struct view_spans *spans, const otel_span_view *span)
     return false;
 }
 
-static bool add_span(struct view_spans *spans, const otel_span_view *span, otel_slice service,
-                     bool keep, uint64_t now_ns)
+static void put_line(struct view_spans *spans, const otel_span_view *span, otel_slice service)
+{
+    struct oteli_text text = {0};
+    if (!view_filter_passes(&spans->filter, span, service)) {
+        spans->hidden++;
+        return;
+    }
+    spans->shown++;
+    view_line_add(&text, span, service, spans->all);
+    put(spans, &text);
+}
+
+static bool add_span(struct view_spans *spans, const otel_span_view *span, otel_slice resource,
+                     uint64_t now_ns)
 {
     if (is_seen(spans, span)) {
         spans->twice++;
         return true;
     }
     spans->received++;
-    if (!keep)
+    if (spans->form == VIEW_LINES)
+        put_line(spans, span, oteli_service_of(resource));
+    if (spans->form != VIEW_TRACES)
         return true;
-    if (!oteli_trace_buffer_keep(&spans->waiting, span, service, now_ns))
+    if (!oteli_trace_buffer_keep(&spans->waiting, span, resource, now_ns))
         return false;
     if (spans->waiting.count > SPANS_WAITING_MAX || spans->waiting.bytes > BYTES_WAITING_MAX)
         view_spans_draw_all(spans);
     return true;
 }
 
-bool view_spans_add(struct view_spans *spans, otel_slice request, bool keep, uint64_t now_ns)
+bool view_spans_add(struct view_spans *spans, otel_slice request, uint64_t now_ns)
 {
     otel_slice group, scope, otlp;
     otel_span_view span;
@@ -203,11 +248,10 @@ bool view_spans_add(struct view_spans *spans, otel_slice request, bool keep, uin
         otel_slice rest = group;
         otel_slice resource = {"", 0};
         (void)next_message(&rest, RESOURCE_SPANS_RESOURCE, &resource);
-        const otel_slice service = oteli_service_of(resource);
         while (next_message(&group, RESOURCE_SPANS_SCOPES, &scope))
             while (next_message(&scope, SCOPE_SPANS_SPANS, &otlp)) {
                 read_span(otlp, &span);
-                all_added &= add_span(spans, &span, service, keep, now_ns);
+                all_added &= add_span(spans, &span, resource, now_ns);
             }
     }
     return all_added;

@@ -166,9 +166,11 @@ TEST(attributes_fill_three_lines_and_are_counted_then)
     struct oteli_waiting_span spans[] = {span_of(1, 0, "root", 0, 1000)};
     char some[1024] = "";
     for (size_t i = 0; i < 12; i++)
-        strcat(some, i == 2 ? "9{1'a.very.long.one' 2{1'0123456789012345678901234567890123456789"
-                              "012345678901234567890123456789'}} "
-                            : "9{1'key.of.some.length' 2{3=1}} ");
+        strcat(some,
+               i == 2
+                   ? "9{1'a.very.long.one' 2{1'01234567890123456789012345678901234567890123456789"
+                     "012345678901234567890123456789'}} "
+                   : "9{1'key.of.some.length' 2{3=1}} ");
     OF(0)->attributes = kept_text("%s", some);
     OF(0)->dropped_attributes_count = 7;
 
@@ -177,7 +179,7 @@ TEST(attributes_fill_three_lines_and_are_counted_then)
                         "      2026-08-01 16:00:00.123Z  shop\n"
                         "root  @shop                       1.00 ms ━━━━━━━━━━━━━━━━━━\n"
                         "  key.of.some.length=1, key.of.some.length=1,\n"
-                        "  a.very.long.one=0123456789012345678901234567890123456789…,\n"
+                        "  a.very.long.one=01234567890123456789012345678901234567890123456789…,\n"
                         "  key.of.some.length=1, key.of.some.length=1, … 14 more\n"
                         "\n");
 }
@@ -389,4 +391,47 @@ TEST(values_are_quoted_where_their_end_is_not_clear)
     assert_int_equal(text.length, strlen("plain/text=1\"two words\"\"\"nul.byte"));
     assert_memory_equal(text.data, "plain/text=1\"two words\"\"\"nul\0byte", text.length);
     oteli_text_fini(&text);
+}
+
+static struct oteli_kept_resource *resource_of(const char *service, const char *format)
+{
+    const otel_slice otlp = kept_text("%s", format);
+    struct oteli_kept_resource *resource = calloc(1, sizeof *resource + otlp.length);
+    assert_non_null(resource);
+    resource->service = (char *)(uintptr_t)service;
+    resource->length = otlp.length;
+    memcpy(resource->otlp, otlp.data, otlp.length);
+    return resource;
+}
+
+TEST(a_line_for_each_resource_of_the_trace)
+{
+    struct oteli_waiting_span spans[] = {span_of(1, 0, "root", 0, 10), span_of(2, 1, "child", 1, 2),
+                                         span_of(3, 1, "same", 4, 2), span_of(4, 1, "bare", 7, 1)};
+    struct oteli_kept_resource *resources[] = {
+        resource_of("shop", "1{1'service.name' 2{1'shop'}} 1{1'host.name' 2{1'a b'}}"),
+        resource_of(
+            NULL, "1{1'host.name' 2{1'c'}} 1{1'x' 2{1'01234567890123456789012345678901234567890'}} "
+                  "1{1'y' 2{3=1}}"),
+        resource_of("shop", "1{1'service.name' 2{1'shop'}} 1{1'host.name' 2{1'a b'}}"),
+        resource_of("shop", "1{1'service.name' 2{1'shop'}}")};
+    for (size_t i = 0; i < COUNT(spans); i++)
+        spans[i].resource = resources[i];
+    for (int all = 0; all < 2; all++) {
+        struct oteli_text text = {0};
+        const struct oteli_render_options options = {.width = 60, .resource = true, .all = all};
+        assert_true(oteli_render_trace(
+            &text, &(struct oteli_waiting_trace){.spans = spans, .count = COUNT(spans)}, &options));
+        oteli_text_add(&text, "", 1);
+        assert_non_null(
+            strstr(text.data, all ? "  shop\n@shop  host.name=\"a b\"\n"
+                                    "@  host.name=c, x=01234567890123456789012345678901234567890,\n"
+                                    "      y=1\nroot"
+                                  : "  shop\n@shop  host.name=\"a b\"\n"
+                                    "@  host.name=c, … 2 more\nroot"));
+        oteli_text_fini(&text);
+    }
+    forget(spans, COUNT(spans));
+    for (size_t i = 0; i < COUNT(resources); i++)
+        free(resources[i]);
 }
