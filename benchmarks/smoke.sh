@@ -91,6 +91,10 @@ wakeup)
     keys='["sleeper_cpu_us","least_sleeper_cpu_us","waker_cpu_us"]'
     holds='all(.sleeper_cpu_us > 0 and (.waker_cpu_us > 0) == (.case == "signal"))'
     ;;
+delay)
+    cases='["oldest_of_a_batch","oldest_of_a_batch"]'
+    keys='["threads","batches","p50_ms","p99_ms","max_ms"]'
+    ;;
 profile)
     cases='["indirect_call","apply","apply_1000_labels","apply_shared",
             "apply_empty_shared","label_acquire_release","clock_read",

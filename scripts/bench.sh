@@ -12,6 +12,7 @@
 #                               docs/PROCESSOR.md, about 8 minutes; with --system, what the
 #                               queue costs a whole service
 #   scripts/bench.sh wakeup   what one wake-up of a thread costs it, and who wakes it
+#   scripts/bench.sh delay    how long spans wait for their batch
 #   scripts/bench.sh e2e      200,000 spans through OTLP/HTTP to a sink on loopback
 #   scripts/bench.sh service  what a real program loses when all of it is traced
 #   scripts/bench.sh clock    what clocks cost, and how exact the spans' times are
@@ -31,7 +32,7 @@ cd "$(dirname "$0")/.."
 
 name=${1:-}
 case $name in
-span | cold | worker | e2e | service | clock | wakeup | profile) shift ;;
+span | cold | worker | e2e | service | clock | wakeup | delay | profile) shift ;;
 processor)
     shift
     if [[ ${1:-} == --system ]]; then
@@ -48,7 +49,7 @@ plot)
     exit
     ;;
 *)
-    say "${name:+there is no benchmark \"$name\": }name one of span, cold, worker, processor, wakeup, e2e, service, clock, profile; or plot, which draws them"
+    say "${name:+there is no benchmark \"$name\": }name one of span, cold, worker, processor, wakeup, delay, e2e, service, clock, profile; or plot, which draws them"
     exit 2
     ;;
 esac

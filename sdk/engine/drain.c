@@ -3,9 +3,11 @@
  *
  * Every committed record is in a thread's current line or in a line in the ring, because a
  * thread changes its current line only after the full one is in the ring. A pass visits
- * the threads first and the ring after them, up to where it reached by then: a line that
- * left its thread before the visit is in that part of the ring. Slots whose producer has
- * been preempted are looked past: their line is still current for its thread.
+ * the threads and then the ring, up to where it reached by then: a line that left its thread
+ * before the visit is in that part of the ring. Slots whose producer has been preempted are
+ * looked past: their line is still current for its thread. What the ring has before, a pass takes
+ * before all else, since those are the oldest spans: the last that it comes to may have to wait
+ * for the next batch.
  *
  * A mount in a line becomes the spans of its set, in the memory of the batch; when there are
  * more of them than the batch has room for, it stays where it is until the others are taken.
@@ -27,7 +29,9 @@ void oteli_drain_begin(struct oteli_engine *engine)
         return;
     oteli_engine_renew_clock(engine);
     drain->under_way = true;
-    drain->in_ring = false;
+    drain->visits = OTELI_DRAIN_RING_BEFORE;
+    drain->ticket = engine->ring.tail;
+    drain->ring_end = oteli_ring_head(&engine->ring);
     drain->thread = oteli_threads();
     drain->line = NULL;
 }
@@ -223,16 +227,10 @@ static bool visit_threads(struct oteli_engine *engine)
     return true;
 }
 
-bool oteli_drain_continue(struct oteli_engine *engine)
+/* False: the batch is full. */
+static bool visit_ring(struct oteli_engine *engine)
 {
     struct oteli_drain *drain = &engine->drain;
-    if (!visit_threads(engine))
-        return false;
-    if (!drain->in_ring) {
-        drain->in_ring = true;
-        drain->ticket = engine->ring.tail;
-        drain->ring_end = oteli_ring_head(&engine->ring);
-    }
     for (; drain->ticket != drain->ring_end; drain->ticket++) {
         /* Lines behind the one that is being visited may leave the ring together with it, when
          * they were empty before: from then on the pool may lend them to any thread. */
@@ -244,6 +242,26 @@ bool oteli_drain_continue(struct oteli_engine *engine)
             return false;
         retire(engine);
     }
+    return true;
+}
+
+bool oteli_drain_continue(struct oteli_engine *engine)
+{
+    struct oteli_drain *drain = &engine->drain;
+    if (drain->visits == OTELI_DRAIN_RING_BEFORE) {
+        if (!visit_ring(engine))
+            return false;
+        drain->visits = OTELI_DRAIN_THREADS;
+    }
+    if (drain->visits == OTELI_DRAIN_THREADS) {
+        if (!visit_threads(engine))
+            return false;
+        drain->visits = OTELI_DRAIN_RING_AFTER;
+        drain->ticket = engine->ring.tail;
+        drain->ring_end = oteli_ring_head(&engine->ring);
+    }
+    if (!visit_ring(engine))
+        return false;
     drain->under_way = false;
     retire(engine);
     return engine->batch->count < engine->batch->capacity;

@@ -9,14 +9,17 @@
 
 struct oteli_engine;
 
+/* What a pass visits, in this order: drain.c says why. */
+enum oteli_drain_visits { OTELI_DRAIN_RING_BEFORE, OTELI_DRAIN_THREADS, OTELI_DRAIN_RING_AFTER };
+
 /* Where the drain is in its pass over threads and ring. */
 struct oteli_drain {
     bool under_way;
-    bool in_ring;                /* the threads are visited */
+    enum oteli_drain_visits visits;
     struct oteli_thread *thread; /* the next to visit */
     struct oteli_line *line;     /* its line, once it is being visited … */
     uint32_t limit;              /* … and how much was committed there by then */
-    uint64_t ticket;             /* then the ring, from here … */
+    uint64_t ticket;             /* the ring, from here … */
     uint64_t ring_end;           /* … to here */
     struct oteli_line *parked;   /* retired lines that cannot be given back yet */
     uint64_t taken;              /* spans drained so far */

@@ -91,6 +91,14 @@ struct oteli_full_queue {
     uint64_t bytes; /* those that waited took all bytes */
 };
 
+/* How fast spans come: worker.h. */
+struct oteli_pace {
+    uint64_t taken; /* spans, when … */
+    uint64_t since_ns;
+    uint64_t batch_ns; /* a batch takes so long to come; UINT64_MAX: they do not come steadily */
+    uint64_t look_ns;  /* when to look whether one is there; UINT64_MAX: threads ring for it */
+};
+
 enum { OTELI_SCHEMA_SIZE = 64 };
 
 /* What an engine was started with. Constant, but for a flag of the sampler, and for the program's
@@ -106,7 +114,6 @@ struct oteli_engine_settings {
 
     uint64_t queue_size;      /* spans */
     uint64_t queue_max_bytes; /* of its lines */
-    uint64_t paced_size;      /* the queue as far as the worker counts on it: worker.c */
     size_t batch_size;        /* spans */
     uint64_t schedule_delay_ns;
     uint64_t export_timeout_ns; /* UINT64_MAX: none */
@@ -146,8 +153,9 @@ struct oteli_engine {
     struct oteli_event_fds event_fds;
     struct oteli_full_queue told; /* by threads, and known to the log … */
     uint64_t drops_meanwhile;     /* … since it said that the queue is full; 0: it is not */
-    uint64_t tick_ns;             /* when to export the spans that wait; UINT64_MAX: asleep */
-    bool asleep;                  /* the generation says so: the next span wakes us */
+    struct oteli_pace pace;
+    uint64_t tick_ns; /* when to export the spans that wait; UINT64_MAX: asleep */
+    bool asleep;      /* the generation says so: the next span wakes us */
 
     /* of any thread, through the mutex */
     pthread_mutex_t mutex;

@@ -89,15 +89,6 @@ static bool keep(const struct oteli_sdk *sdk, const otel_tail *tail)
     return oteli_tail_keeps(&oteli_engine_of(sdk)->settings.tail, tail);
 }
 
-/* Four batches where bytes limit the queue: how many spans they have room for depends on these. */
-static uint64_t paced_size(const struct oteli_config *config)
-{
-    const bool is_limited_by_bytes =
-        config->bsp_max_queue_size >= config->queue_max_bytes / OTELI_LEAST_SPAN_BYTES;
-    return (uint64_t)(is_limited_by_bytes ? 4 * config->bsp_max_export_batch_size
-                                          : config->bsp_max_queue_size);
-}
-
 static struct oteli_engine_settings settings_of(const struct oteli_engine_options *options)
 {
     const struct oteli_config *config = options->config;
@@ -110,7 +101,6 @@ static struct oteli_engine_settings settings_of(const struct oteli_engine_option
         .tracer_enabled_state = program->tracer_enabled_state,
         .queue_size = (uint64_t)config->bsp_max_queue_size,
         .queue_max_bytes = (uint64_t)config->queue_max_bytes,
-        .paced_size = paced_size(config),
         .batch_size = (size_t)config->bsp_max_export_batch_size,
         .schedule_delay_ns = nanoseconds(config->bsp_schedule_delay),
         .export_timeout_ns = nanoseconds(config->bsp_export_timeout),
@@ -203,6 +193,7 @@ static otel_status furnish(struct oteli_engine *engine)
 {
     const size_t capacity = engine->settings.batch_size;
     engine->tick_ns = UINT64_MAX;
+    engine->pace.batch_ns = engine->pace.look_ns = UINT64_MAX;
     engine->asleep = true;
     oteli_waker_init(&engine->waker);
     engine->batch = &engine->batches[0];

@@ -5,7 +5,7 @@
  * A round has one of these reasons, and otherwise nothing happens:
  *   a flush or the shutdown was asked for        everything, now
  *   the tick has come, or the queue was full     everything there is
- *   a whole batch waits                          whole batches only
+ *   a whole batch waits, or should by now        whole batches only
  * It makes a pass over everything that is committed (drain.c). While one batch is on its way
  * the next one is filled and prepared; there is never more than one on its way. A pass can be
  * left wherever an exporter has to be waited for, and gone on with later.
@@ -32,9 +32,13 @@
  * commit is on its way to us for much less. */
 enum { GRACE_NS = 1000000 };
 
-/* Batches that come faster than the first, or more slowly than the second, wake the worker: a timer
+/* Threads ring for batches that come faster than the first, or more slowly than the second: a timer
  * is too coarse, or spans too rare to say that they come steadily. */
 enum { PACE_LEAST_NS = 500000, PACE_MOST_NS = 1000000000 };
+
+/* When the worker has been woken by the first span after a pause, it looks once more after so long:
+ * how fast do they come? */
+enum { FIRST_LOOK_NS = 20000000 };
 
 static uint64_t stop_deadline(const struct oteli_engine *engine)
 {
@@ -136,8 +140,13 @@ static void notice_waking(struct oteli_engine *engine)
 {
     if (!engine->asleep || oteli_sdk_is_asleep(&engine->sdk))
         return;
+    const uint64_t now_ns = oteli_monotonic_ns();
     engine->asleep = false;
-    set_tick(engine, oteli_monotonic_ns());
+    set_tick(engine, now_ns);
+    engine->pace = (struct oteli_pace){.taken = engine->drain.taken,
+                                       .since_ns = now_ns,
+                                       .batch_ns = UINT64_MAX,
+                                       .look_ns = now_ns + FIRST_LOOK_NS};
 }
 
 static void on_tick(struct oteli_engine *engine, bool found)
@@ -216,6 +225,10 @@ static enum oteli_reason choose(struct oteli_engine *engine)
         return OTELI_REASON_TICK;
     if (was_full)
         return OTELI_REASON_FULL;
+    if (engine->pace.look_ns != UINT64_MAX && oteli_monotonic_ns() >= engine->pace.look_ns) {
+        engine->pace.look_ns = UINT64_MAX;
+        return OTELI_REASON_BATCH;
+    }
     const size_t missing = engine->batch->capacity - engine->batch->count;
     return oteli_waker_waiting(&engine->waker) >= (int64_t)missing ? OTELI_REASON_BATCH
                                                                    : OTELI_REASON_NONE;
@@ -285,47 +298,40 @@ enum oteli_round oteli_worker_round(struct oteli_engine *engine, bool may_wait, 
     return pass->reason == OTELI_REASON_NONE || is_futile ? OTELI_ROUND_IDLE : OTELI_ROUND_WORKED;
 }
 
-/* How many spans to wait for: the batches of half a queue, for a sleep costs what hundreds of
- * spans do, and a little more, for they do not come that evenly. */
-static uint64_t expect(const struct oteli_engine *engine, uint64_t batch_ns)
-{
-    const uint64_t capacity = engine->batch->capacity;
-    const uint64_t batches =
-        oteli_min(engine->settings.paced_size / 2 / capacity, PACE_MOST_NS / batch_ns);
-    return batches * capacity + capacity / 8;
-}
-
-/* What is announced, and not exported yet. */
-static uint64_t waiting_now(const struct oteli_engine *engine)
-{
-    const int64_t waiting = oteli_waker_waiting(&engine->waker) + (int64_t)engine->batch->count;
-    return waiting > 0 ? (uint64_t)waiting : 0;
-}
-
-void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pace, uint64_t now_ns,
-                       int64_t *wanted, uint64_t *deadline_ns)
+/* How long a batch takes to come, by the last half of one or more; a few will do for the first
+ * time. */
+static void measure_pace(const struct oteli_engine *engine, struct oteli_pace *pace,
+                         uint64_t now_ns)
 {
     const uint64_t taken = engine->drain.taken - pace->taken;
     const uint64_t capacity = engine->batch->capacity;
-    if (taken < capacity || engine->settings.paced_size < 2 * capacity)
-        return; /* not a batch since the last sleep: threads wake the worker */
-    const uint64_t batch_ns = (now_ns - pace->since_ns) / (taken / capacity);
-    pace->taken = engine->drain.taken;
-    pace->since_ns = now_ns;
-    if (batch_ns > PACE_MOST_NS)
-        return;
-    int64_t bell_at = (int64_t)(engine->settings.paced_size / 2);
-    if (batch_ns >= PACE_LEAST_NS) {
-        const uint64_t expected = expect(engine, batch_ns);
-        const uint64_t there = oteli_min(waiting_now(engine), expected);
-        const uint64_t next_ns = now_ns + batch_ns * (expected - there) / capacity;
-        if (next_ns < *deadline_ns)
-            *deadline_ns = next_ns;
-        bell_at = (int64_t)oteli_min(expected + capacity / 2, engine->settings.paced_size / 4 * 3);
+    const uint64_t passed_ns = now_ns - pace->since_ns;
+    if (taken > capacity / (pace->batch_ns == UINT64_MAX ? 32 : 2)) {
+        const double batch_ns = (double)passed_ns * (double)capacity / (double)taken;
+        pace->batch_ns = batch_ns <= PACE_MOST_NS ? (uint64_t)batch_ns : UINT64_MAX;
+        pace->taken = engine->drain.taken;
+        pace->since_ns = now_ns;
+    } else if (passed_ns / 2 > pace->batch_ns) {
+        pace->batch_ns = UINT64_MAX; /* they come no more */
     }
-    const int64_t missing = bell_at - (int64_t)engine->batch->count;
-    if (*wanted < missing)
-        *wanted = missing;
+}
+
+void oteli_worker_pace(struct oteli_engine *engine, uint64_t now_ns, int64_t *wanted,
+                       uint64_t *deadline_ns)
+{
+    struct oteli_pace *pace = &engine->pace;
+    const uint64_t capacity = engine->batch->capacity;
+    measure_pace(engine, pace, now_ns);
+    if (pace->batch_ns != UINT64_MAX)
+        pace->look_ns = UINT64_MAX;
+    if (pace->batch_ns >= PACE_LEAST_NS && pace->batch_ns <= PACE_MOST_NS) {
+        /* A little more than a batch, because spans do not come that evenly. */
+        const uint64_t missing = capacity - engine->batch->count + capacity / 64;
+        const double ns = (double)pace->batch_ns * (double)missing / (double)capacity;
+        pace->look_ns = now_ns + (uint64_t)ns;
+        *wanted += (int64_t)(capacity / 4);
+    }
+    *deadline_ns = oteli_min(*deadline_ns, pace->look_ns);
 }
 
 /* Once, when the process has lived for a while and the worker has nothing else to do: programs that
@@ -350,7 +356,6 @@ void oteli_worker_finish(struct oteli_engine *engine)
 void *oteli_worker_main(void *argument)
 {
     struct oteli_engine *engine = argument;
-    struct oteli_pace pace = {0};
     int64_t wanted = 0;
     uint64_t deadline_ns = UINT64_MAX;
     pthread_setname_np(pthread_self(), "otel-export");
@@ -366,7 +371,7 @@ void *oteli_worker_main(void *argument)
         if (round == OTELI_ROUND_WORKED)
             continue;
         compare_cores(engine, &compare_ns);
-        oteli_worker_pace(engine, &pace, oteli_monotonic_ns(), &wanted, &deadline_ns);
+        oteli_worker_pace(engine, oteli_monotonic_ns(), &wanted, &deadline_ns);
         if (oteli_on_idle_has_descriptor(engine))
             oteli_on_idle_sleep(engine, heard, wanted, deadline_ns);
         else

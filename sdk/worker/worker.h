@@ -22,15 +22,11 @@ enum oteli_round oteli_worker_round(struct oteli_engine *engine, bool may_wait, 
 /* The last round is over: otel_shutdown may return. */
 void oteli_worker_finish(struct oteli_engine *engine);
 
-/* When spans come steadily, the worker wakes by itself when half a queue of them should be
- * there: to wake it costs a thread of the program more than many spans do. Then the waker is for
- * a little more than that. For a late batch, and for all else, threads wake it. */
-struct oteli_pace {
-    uint64_t taken;    /* spans, when … */
-    uint64_t since_ns; /* … a batch had last come */
-};
-void oteli_worker_pace(const struct oteli_engine *engine, struct oteli_pace *pace, uint64_t now_ns,
-                       int64_t *wanted, uint64_t *deadline_ns);
+/* When spans come steadily, the worker looks by itself when the next batch should be full: to wake
+ * it costs a thread of the program more than many spans do, and threads announce only the spans of
+ * used quotas. Meanwhile they ring for a quarter more than a batch; otherwise for a batch. */
+void oteli_worker_pace(struct oteli_engine *engine, uint64_t now_ns, int64_t *wanted,
+                       uint64_t *deadline_ns);
 
 /* The exporter thread's main function. */
 void *oteli_worker_main(void *argument);

@@ -228,65 +228,89 @@ TEST(spans_that_end_after_the_shutdown_are_counted_as_such)
                      2);
 }
 
-/* Two batches of ten came within `ns` while others were there: what the worker
+/* Spans came within `ns` of the worker's last look, and so many are in its batch now: what it
  * makes of it. */
-static void spans_came(struct oteli_pace *pace, uint64_t ns, unsigned in_batch, unsigned announced)
+static void spans_came(uint64_t ns, unsigned spans, unsigned in_batch)
 {
-    start(100, 10);
-    *pace = (struct oteli_pace){.since_ns = 5000};
-    hand.engine->drain.taken = 20;
+    oteli_fake_clock.monotonic_ns += ns;
+    hand.engine->pace.look_ns = UINT64_MAX; /* it has looked */
+    hand.engine->drain.taken += spans;
     hand.engine->batch->count = in_batch;
-    oteli_waker_announce(&hand.engine->waker, announced);
-    hand.wanted = 10 - in_batch;
+    hand.wanted = 160 - in_batch;
     hand.deadline_ns = UINT64_MAX;
-    oteli_worker_pace(hand.engine, pace, 5000 + ns, &hand.wanted, &hand.deadline_ns);
+    oteli_worker_pace(hand.engine, oteli_fake_clock.monotonic_ns, &hand.wanted, &hand.deadline_ns);
     hand.engine->batch->count = 0;
-    oteli_waker_taken(&hand.engine->waker, announced);
 }
 
-TEST(two_batches_say_how_long_the_next_are_waited_for)
+/* How long it waits; 0: until somebody rings. */
+static uint64_t waits(void)
+{
+    return hand.deadline_ns != UINT64_MAX ? hand.deadline_ns - oteli_fake_clock.monotonic_ns : 0;
+}
+
+/* A batch is full at 160 spans; two more are waited for, because they do not come evenly. */
+TEST(a_batch_is_looked_for_when_it_should_be_full_whatever_the_queue)
 {
     static const struct {
         uint64_t came_within_ns;
-        unsigned in_batch, announced;
+        unsigned spans, in_batch;
         int64_t wanted;
-        uint64_t waited_ns; /* 0: for ever, until somebody rings */
+        uint64_t waited_ns;
     } rows[] = {
-        /* a steady load: five batches of ten and an eighth of one, at 0.4 ms a span */
-        {8 * NS_PER_MS, 0, 0, 56, UINT64_C(51) * 2 * NS_PER_MS / 5},
-        /* what waits already is not waited for */
-        {8 * NS_PER_MS, 4, 7, 52, UINT64_C(40) * 2 * NS_PER_MS / 5},
-        /* no more than comes in a second: what waits is lost in a crash */
-        {900 * NS_PER_MS, 0, 0, 26, UINT64_C(21) * 45 * NS_PER_MS},
-        /* a fast load rings at half a queue: a timer would be too coarse */
-        {40000, 0, 0, 50, 0},
-        /* a slow load is rung for */
-        {UINT64_C(4000) * NS_PER_MS, 0, 0, 10, 0},
+        /* a steady load of one span in 0.1 ms: a batch and a little more */
+        {32 * NS_PER_MS, 320, 0, 200, 16200000},
+        /* what is there is not waited for */
+        {32 * NS_PER_MS, 320, 60, 140, 10200000},
+        /* so many that a timer is too coarse; so few that they are not steady */
+        {NS_PER_MS / 2, 320, 0, 160, 0},
+        {UINT64_C(4000) * NS_PER_MS, 320, 0, 160, 0},
+        /* few say nothing */
+        {NS_PER_MS, 5, 0, 160, 0},
     };
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        struct oteli_pace pace;
-        spans_came(&pace, rows[i].came_within_ns, rows[i].in_batch, rows[i].announced);
-        const uint64_t expected_ns =
-            rows[i].waited_ns != 0 ? 5000 + rows[i].came_within_ns + rows[i].waited_ns : UINT64_MAX;
-        if (hand.wanted != rows[i].wanted || hand.deadline_ns != expected_ns)
-            fail_msg("row %zu: wants %lld, until %llu", i, (long long)hand.wanted,
-                     (unsigned long long)hand.deadline_ns);
-        by_hand_end(NULL);
-        faked_begin(NULL);
-    }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int64_t queue = 200; queue <= 65536; queue += 65336) {
+            start(queue, 160);
+            spans_came(5000, 160, 0); /* the first of all have no look before them */
+            spans_came(rows[i].came_within_ns, rows[i].spans, rows[i].in_batch);
+            if (hand.wanted != rows[i].wanted || waits() != rows[i].waited_ns)
+                fail_msg("row %zu: wants %lld, waits %llu", i, (long long)hand.wanted,
+                         (unsigned long long)waits());
+            by_hand_end(NULL);
+            faked_begin(NULL);
+        }
+    start(200, 160);
 }
 
-TEST(a_batch_that_is_late_is_rung_for)
+TEST(a_batch_that_is_not_full_yet_is_looked_for_once_more_and_one_that_does_not_come_is_rung_for)
 {
-    struct oteli_pace pace;
-    spans_came(&pace, 8 * NS_PER_MS, 0, 0);
-    hand.wanted = 10;
-    hand.deadline_ns = UINT64_MAX;
-
-    oteli_worker_pace(hand.engine, &pace, 20 * NS_PER_MS, &hand.wanted, &hand.deadline_ns);
-
+    start(65536, 160);
+    spans_came(0, 160, 0);
+    spans_came(32 * NS_PER_MS, 320, 0);
+    spans_came(17 * NS_PER_MS, 150, 150);
+    assert_true(waits() > NS_PER_MS && waits() < 2 * NS_PER_MS);
+    spans_came(17 * NS_PER_MS, 0, 150);
+    assert_true(waits() != 0);
+    spans_came(32 * NS_PER_MS, 0, 150);
+    assert_true(waits() == 0);
     assert_int_equal(hand.wanted, 10);
-    assert_true(hand.deadline_ns == UINT64_MAX);
+}
+
+/* Before half a batch has come, since nobody knows how many spans there are that threads have not
+ * announced. */
+TEST(the_first_spans_after_a_pause_say_how_fast_they_come)
+{
+    start(65536, 160);
+    hand_round(&hand);
+    assert_string_equal(by_hand_play("a9"), "");
+    hand_round(&hand);
+    oteli_worker_pace(hand.engine, oteli_fake_clock.monotonic_ns, &hand.wanted, &hand.deadline_ns);
+    const uint64_t first = waits();
+    assert_true(first > 0 && first < 100 * NS_PER_MS);
+    oteli_fake_clock.monotonic_ns += first;
+    hand_round(&hand);
+    assert_int_equal(hand.engine->batch->count, 9);
+    oteli_worker_pace(hand.engine, oteli_fake_clock.monotonic_ns, &hand.wanted, &hand.deadline_ns);
+    assert_true(waits() > 10 * first && waits() < 20 * first);
 }
 
 /* ---- plays
