@@ -127,20 +127,25 @@ class FlameTest(unittest.TestCase):
 
         self.assertIn("33.3 %    500 ms  query=(none)\n", self.said.stdout)
 
-    def test_names_come_from_the_symbols_of_the_program(self):
+    def test_names_come_from_the_symbols_of_the_program_and_are_the_files_without(self):
         place, address = place_of_main()
         profile = Profile()
         profile.sample([(profile.mapping(*place, PROGRAM), address)], [1, MS])
         base = place[0]
         other = profile.mapping(base + (1 << 30), base + (2 << 30), 0,
                                 PROGRAM + ".not-there")
-        profile.sample([(other, base + (1 << 30) + 0x123)], [1, MS])
+        for place in 0x123, 0x456:
+            profile.sample([(other, base + (1 << 30) + place)], [1, MS])
+        for place in 0x123, 0x456:
+            profile.sample([(0, place)], [1, MS])
+        profile.sample([(profile.mapping(0x1000, 0x2000, 0, "[vdso]"), 0x1123)], [1, MS])
 
         graph, = self.page(profile.write(self.at / "a.pb.gz")).graphs()
 
         name = os.path.basename(PROGRAM)
         self.assertEqual({box[0] for box in Page.boxes(graph)},
-                         {f"main ({name})", f"{name}.not-there+0x123 ({name}.not-there)"})
+                         {f"main ({name})", f"[{name}.not-there] ({name}.not-there)", "[no file]",
+                          "[vdso] ([vdso])"})
         self.assertIn(f"{name}.not-there cannot be read", self.said.stderr)
 
     def test_a_program_with_another_build_id_gives_no_names(self):

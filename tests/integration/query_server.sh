@@ -4,7 +4,6 @@
 # The way from a program to its profile per query: the example is sampled, by its environment alone,
 # and otel-flame says which route had how much of the time. What the kernel refuses is the signal's.
 # Its seconds are those of the processor, so there are as many samples on a machine that is busy.
-# At this frequency 4 KiB of each stack are looked through, which glibc's recursive qsort needs.
 #
 #   query_server.sh PATH-OF-QUERY-SERVER PATH-OF-OTEL-FLAME
 set -euo pipefail

@@ -64,13 +64,12 @@ void flame_tree_fini(struct flame_tree *tree)
 
 /* --- Samples --- */
 
-/* The name of a function without one: its place in the file, or its address. */
-static const char *place_name(const char *file, uint64_t offset, uint64_t address, char text[320])
+/* The name of all functions of a file that have none: addresses would be a box each. */
+static const char *file_as_name(const char *file, char text[320])
 {
-    if (file[0] != '\0')
-        snprintf(text, 320, "%.256s+0x%" PRIx64, file, offset);
-    else
-        snprintf(text, 320, "0x%" PRIx64, address);
+    if (file[0] == '[')
+        return file; /* such as [vdso] */
+    snprintf(text, 320, "[%.256s]", file[0] != '\0' ? file : "no file");
     return text;
 }
 
@@ -96,7 +95,7 @@ static bool add_location(struct flame_tree *tree, const struct flame_profile *pr
         const char *name = flame_profile_text(profile, function->name);
         has_function = true;
         if (name[0] == '\0')
-            name = place_name(file, offset, location->address, text);
+            name = file_as_name(file, text);
         if (!child_of(tree, *node, name, file, node))
             return false;
     }
@@ -107,7 +106,7 @@ static bool add_location(struct flame_tree *tree, const struct flame_profile *pr
         name = flame_names_find(&tree->names, path, flame_profile_text(profile, mapping->build_id),
                                 offset);
     if (name == NULL || name[0] == '\0')
-        name = place_name(file, offset, location->address, text);
+        name = file_as_name(file, text);
     return child_of(tree, *node, name, file, node);
 }
 
