@@ -52,16 +52,15 @@ void ngx_http_otel_set_header(void *carrier, const char *name, const char *value
 {
     ngx_http_request_t *r = carrier;
     const size_t name_length = strlen(name);
-    u_char *text = ngx_pnalloc(r->pool, 2 * name_length + length);
+    u_char *text = ngx_pnalloc(r->pool, name_length + length);
     ngx_table_elt_t *header = text != NULL ? ngx_list_push(&r->headers_in.headers) : NULL;
     if (header == NULL)
         return;
     ngx_memzero(header, sizeof *header);
     header->key = (ngx_str_t){name_length, text};
-    header->lowcase_key = text + name_length;
-    header->value = (ngx_str_t){length, text + 2 * name_length};
-    ngx_memcpy(header->key.data, name, name_length);
-    ngx_strlow(header->lowcase_key, (u_char *)name, name_length);
+    header->lowcase_key = text;
+    header->value = (ngx_str_t){length, text + name_length};
+    ngx_strlow(text, (u_char *)name, name_length);
     ngx_memcpy(header->value.data, value, length);
     header->hash = ngx_hash_key(header->lowcase_key, name_length);
 }

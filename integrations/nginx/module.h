@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* integrations/nginx/module.h - what the files of the module share.
  *
- *   module.c      directives; start and end of the SDK in a worker
- *   request.c     a span for each request
- *   upstream.c    a span for each call of an upstream
- *   headers.c     the headers of a request as a carrier of contexts
- *   variables.c   $otel_trace_id and its like
+ * module.c: directives, start and end of the SDK in a worker. request.c: a span for each request.
+ * upstream.c: a span for each call of an upstream. headers.c: the headers of a request as a carrier
+ * of contexts. variables.c: $otel_trace_id and its like.
  *
  * Threads:  all of it runs on the one thread of a worker, or of the master.
  * Memory:   what belongs to a request is in its pool, the configuration in the cycle's.
@@ -40,8 +38,7 @@ struct ngx_http_otel_call {
 /* A request or sub-request that is traced. */
 struct ngx_http_otel_request {
     ngx_http_request_t *request;
-    bool is_recorded;     /* false: otel_sample is against it; there is a context, but no span */
-    otel_context context; /* of the span */
+    otel_context context;           /* of the span, which records nothing if it is not sampled */
     otel_span_context parent;       /* what the client has sent; all zero: nothing */
     otel_baggage baggage;           /* kept as long as the request */
     struct ngx_http_otel_call call; /* the newest */
@@ -81,9 +78,8 @@ static inline otel_slice ngx_http_otel_slice(ngx_str_t text)
 
 static inline void ngx_http_otel_set_text(otel_span span, const char *key, ngx_str_t text)
 {
-    if (text.len != 0)
-        otel_span_set_string_n(otel_span_ref_of(&span), key, strlen(key), (const char *)text.data,
-                               text.len);
+    otel_span_set_string_n(otel_span_ref_of(&span), key, strlen(key), (const char *)text.data,
+                           text.len);
 }
 
 #endif

@@ -58,9 +58,7 @@ static void start_server(struct ngx_http_otel_request *request, uint64_t start_n
         parent = otel_extract(&parent, ngx_http_otel_get_header, r);
     request->parent = otel_span_get_context(parent.span);
     request->baggage = otel_baggage_keep(otel_context_baggage(&parent));
-    request->is_recorded =
-        conf->sample == NULL || ngx_http_test_predicates(r, conf->sample) == NGX_DECLINED;
-    if (!request->is_recorded) {
+    if (conf->sample != NULL && ngx_http_test_predicates(r, conf->sample) != NGX_DECLINED) {
         request->context = otel_context_with_span(parent, unsampled_span(request->parent));
         return;
     }
@@ -68,8 +66,7 @@ static void start_server(struct ngx_http_otel_request *request, uint64_t start_n
     ngx_str_t route = clcf->name;
     if (conf->route != NULL && ngx_http_complex_value(r, conf->route, &route) != NGX_OK)
         route.len = 0;
-    otel_http_options options = {.size = sizeof options};
-    options.parent = &parent;
+    otel_http_options options = {.size = sizeof options, .parent = &parent, .carrier = r};
     options.start_ns = start_ns;
     options.scheme = otel_slice_of(r->http_connection->ssl ? "https" : "http");
     options.route = ngx_http_otel_slice(route);
@@ -77,7 +74,6 @@ static void start_server(struct ngx_http_otel_request *request, uint64_t start_n
     options.peer_address = ngx_http_otel_slice(r->connection->addr_text);
     options.peer_port = ngx_inet_get_port(r->connection->sockaddr);
     options.get_header = ngx_http_otel_get_plain_header;
-    options.carrier = r;
     options.context = &request->context;
     otel_span span;
     otel_http_start_p(&span, ngx_http_otel_tracer, OTEL_SPAN_KIND_SERVER,
@@ -102,12 +98,10 @@ struct ngx_http_otel_request *ngx_http_otel_request_of(ngx_http_request_t *r, ui
     request->request = r;
     cleanup->handler = forget;
     ngx_http_set_ctx(r, request, ngx_http_otel_module);
-    if (main_request == NULL) {
+    if (main_request == NULL)
         start_server(request, start_ns);
-    } else {
+    else
         request->context = main_request->context;
-        request->is_recorded = main_request->is_recorded;
-    }
     return request;
 }
 
@@ -123,8 +117,7 @@ ngx_int_t ngx_http_otel_log_handler(ngx_http_request_t *r)
     const uint64_t start_ms = (uint64_t)r->start_sec * 1000 + r->start_msec;
     struct ngx_http_otel_request *request = ngx_http_otel_request_of(r, start_ms * 1000000);
     const ngx_uint_t status = r->err_status != 0 ? r->err_status : r->headers_out.status;
-    if (r != r->main || request == NULL || !request->is_recorded)
-        return NGX_OK;
-    otel_http_server_end(request->context.span, (unsigned)status, NULL);
+    if (r == r->main && request != NULL)
+        otel_http_server_end(request->context.span, (unsigned)status, NULL);
     return NGX_OK;
 }

@@ -7,9 +7,8 @@
 #include "module.h"
 
 #include <otel/semconv.h>
-#include <time.h>
 
-enum { URL_MOST = 2048, NS_IN_MS = 1000000, NS_IN_S = 1000000000 };
+enum { URL_MOST = 2048, NS_IN_MS = 1000000 };
 
 typedef ngx_http_upstream_state_t attempt;
 static const ngx_msec_t unknown = (ngx_msec_t)-1;
@@ -77,15 +76,12 @@ static void add_retry(otel_span span, const attempt *state, uint64_t time_ns)
 }
 
 /* Make an event of each attempt but the last, which is returned, at its end. NULL: no attempt. */
-static const attempt *add_attempts(const ngx_http_request_t *r,
-                                   const struct ngx_http_otel_call *call,
-                                   const ngx_http_upstream_t *u)
+static const attempt *add_attempts(const ngx_http_request_t *r, const ngx_http_upstream_t *u,
+                                   const struct ngx_http_otel_call *call)
 {
     const attempt *state;
     const attempt *last = NULL;
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    uint64_t time_ns = (uint64_t)now.tv_sec * NS_IN_S + (uint64_t)now.tv_nsec;
+    uint64_t time_ns = otel_now_ns();
     for (ngx_uint_t i = call->first_state; (state = next_attempt(r, u, &i)) != NULL;)
         time_ns -= state->response_time != unknown ? state->response_time * NS_IN_MS : 0;
     int64_t count = 0;
@@ -115,9 +111,8 @@ static void describe(otel_span span, const ngx_http_request_t *r, const ngx_http
     const u_char *query = ngx_strlchr(path.data, path.data + path.len, '?');
     if (query != NULL)
         path.len = (size_t)(query - path.data);
-    u_char *end = ngx_snprintf(url, sizeof url, "%V%V", &u->schema, &host);
-    if (port != 0)
-        end = ngx_slprintf(end, url + sizeof url, ":%i", port);
+    u_char *end =
+        ngx_snprintf(url, sizeof url, port != 0 ? "%V%V:%i" : "%V%V", &u->schema, &host, port);
     end = ngx_slprintf(end, url + sizeof url, "%V", &path);
     ngx_http_otel_set_text(span, OTEL_SEMCONV_URL_FULL, (ngx_str_t){(size_t)(end - url), url});
     ngx_http_otel_set_text(span, OTEL_SEMCONV_SERVER_ADDRESS, host);
@@ -134,11 +129,7 @@ static void end_call(const ngx_http_request_t *r, struct ngx_http_otel_call *cal
                      const ngx_http_upstream_t *u, ngx_int_t rc)
 {
     call->is_open = false;
-    if (!otel_span_is_recording(call->span)) {
-        otel_span_end(call->span);
-        return;
-    }
-    const attempt *last = add_attempts(r, call, u);
+    const attempt *last = add_attempts(r, u, call);
     const char *error = error_of(last);
     const ngx_int_t status = error == NULL ? (ngx_int_t)last->status : 0;
     describe(call->span, r, u, last);
@@ -189,11 +180,10 @@ ngx_int_t ngx_http_otel_content_handler(ngx_http_request_t *r)
     ngx_http_otel_call_leave(request);
     call->before = r->upstream;
     call->first_state = state_count(r);
-    call->is_open = request->is_recorded;
-    otel_http_options options = {.size = sizeof options, .parent = &request->context};
+    call->is_open = otel_span_is_recording(request->context.span);
+    otel_http_options options = {.size = sizeof options, .parent = &request->context, .carrier = r};
     options.set_header = ngx_http_otel_own_headers(r) ? ngx_http_otel_set_header : NULL;
-    options.carrier = r;
-    if (request->is_recorded)
+    if (call->is_open)
         otel_http_start_p(&call->span, ngx_http_otel_tracer, OTEL_SPAN_KIND_CLIENT,
                           ngx_http_otel_slice(r->method_name), otel_slice_n(NULL, 0), &options);
     else if (options.set_header != NULL)

@@ -9,10 +9,9 @@ static ngx_int_t get(ngx_http_request_t *r, ngx_http_variable_value_t *value, ui
 {
     const struct ngx_http_otel_request *request = ngx_http_otel_request_of(r->main, 0);
     otel_span_context context = {{0}, {0}, 0, false, {0}, 0};
-    if (request != NULL && variable == PARENT_ID)
-        context = request->parent;
-    else if (request != NULL)
-        context = otel_span_get_context(request->context.span);
+    if (request != NULL)
+        context =
+            variable == PARENT_ID ? request->parent : otel_span_get_context(request->context.span);
     value->not_found = !otel_span_context_is_valid(&context);
     if (value->not_found)
         return NGX_OK;

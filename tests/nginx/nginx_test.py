@@ -58,10 +58,14 @@ class Case(unittest.TestCase):
     def check_tree(self, *lines):
         self.assertEqual(scene.tree(self.receiver), "\n".join(lines))
         self.assertEqual(self.receiver.faults, [])
-        spans = [span for _, span in scene.spans_of(self.receiver)]
-        self.assertEqual(len({span.span_id for span in spans}), len(spans))
-        for span in spans:
+        spans = scene.spans_of(self.receiver)
+        known = {(service, span.span_id): span for service, span in spans}
+        self.assertEqual(len(known), len(spans))
+        for service, span in spans:
             self.assertLessEqual(span.start_time_unix_nano, span.end_time_unix_nano)
+            above = known.get((service, span.parent_span_id), span)
+            self.assertLessEqual(above.start_time_unix_nano, span.start_time_unix_nano)
+            self.assertLessEqual(span.end_time_unix_nano, above.end_time_unix_nano)
 
     def check_sums(self, sums, **known):
         """What is known of the sums of all workers, which add up."""
@@ -177,6 +181,18 @@ class Trees(Case):
                   lambda: scene.wait_for(lambda: self.upstream.heard, "the upstream's request"))
         self.check_sums(nginx.quit(), delivered=2, open=0)
         self.check_tree("front server GET / 499", "  front client GET -")
+
+    def test_the_status_is_that_of_the_access_log(self):
+        nginx = self.start(f"""access_log access.log status;
+            location / {{ proxy_pass http://127.0.0.1:{scene.free_port()}; error_page 502 /spare; }}
+            location /spare {{ {self.to}/hang; }}""", "log_format status '$status';")
+        nginx.say(b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n",
+                  lambda: scene.wait_for(lambda: self.upstream.heard, "the upstream's request"))
+        nginx.quit()
+        self.assertEqual(nginx.log("access.log"), "502\n")
+        self.check_tree("front server GET / 502 error.type=502 error",
+                        "  front client GET - error.type=connect_error error",
+                        "  front client GET -")
 
     def test_a_body_that_comes_later_changes_nothing(self):
         nginx = self.start(f"location / {{ {self.to}; client_body_buffer_size 1k; }}")
@@ -335,6 +351,22 @@ class Choices(Case):
         nginx.quit()
         self.assertEqual(self.upstream.of("/a").get_all("baggage"), ["a=1,b=2"])
 
+    def test_baggage_is_kept_as_long_as_its_request(self):
+        nginx = self.start(f"""
+            location /a {{ auth_request /auth; {self.to}; }}
+            location = /auth {{ internal; {self.to}/wait; }}
+            location / {{ return 200; }}""")
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            long = "x" * 3000  # of such ones few are there longer than their requests
+            slow = pool.submit(nginx.request, "/a", headers={"baggage": f"user={long}"})
+            scene.wait_for(lambda: self.upstream.heard, "the sub-request")
+            for number in range(1000):
+                nginx.request("/", headers={"baggage": f"other{number}={long}"})
+            self.upstream.released.set()
+            self.assertEqual(slow.result()[0], 200)
+        nginx.quit()
+        self.assertEqual(self.upstream.of("/a").get_all("baggage"), [f"user={long}"])
+
     def test_a_context_need_not_be_sent(self):
         nginx = self.start(f'location / {{ {self.to}; proxy_set_header traceparent ""; }}')
         self.assertEqual(nginx.request("/a", headers=TRACEPARENT)[0], 200)
@@ -380,6 +412,39 @@ class Choices(Case):
         nginx.quit()
         span = self.span("server")
         self.assertEqual(nginx.log("access.log"), f"{TRACE} {span.span_id.hex()} {PARENT} 1\n- - - -\n")
+
+
+class Settings(Case):
+    def test_nginx_conf_is_before_the_environment(self):
+        for service, line in (("nginx", ""), ("of-environment", "env OTEL_SERVICE_NAME;"),
+                              ("of-conf", "env OTEL_SERVICE_NAME=of-conf;")):
+            nginx = self.start("location / { return 200; }", main=line, service=None,
+                               environment={"OTEL_SERVICE_NAME": "of-environment"})
+            nginx.request("/")
+            nginx.quit()
+            self.assertIn(service, {name for name, _ in scene.spans_of(self.receiver)})
+
+    def test_a_file_has_all_settings(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
+            file.write(f"""file_format: "1.0"
+tracer_provider:
+  processors: [{{batch: {{exporter: {{otlp_http: {{endpoint: "{self.receiver.endpoint}/v1/traces"}}}}}}}}]
+""")
+            file.flush()
+            nginx = self.start("location / { return 200; }", main=f"env OTEL_CONFIG_FILE={file.name};", service=None,
+                               endpoint="http://127.0.0.1:1")
+            nginx.request("/")
+            nginx.quit()
+        self.check_tree("nginx server GET / 200")
+
+    def test_messages_are_lines_of_the_error_log(self):
+        nginx = self.start("location / { return 200; }", endpoint=f"http://127.0.0.1:{scene.free_port()}",
+                           main="env OTEL_BSP_SCHEDULE_DELAY=1; env OTEL_BSP_MAX_QUEUE_SIZE=many;")
+        nginx.request("/")
+        [worker] = nginx.workers()
+        for text in "OTEL_BSP_MAX_QUEUE_SIZE", "export":
+            line = re.compile(rf"^\d{{4}}/\d\d/\d\d \d\d:\d\d:\d\d \[error\] {worker}#{worker}: otel-c: .*{text}", re.M)
+            scene.wait_for(lambda: line.search(nginx.log()), f"a message with {text}")
 
 
 class Lives(Case):

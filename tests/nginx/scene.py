@@ -38,7 +38,7 @@ worker_processes {workers};
 pid nginx.pid;
 error_log error.log notice;
 worker_shutdown_timeout 20s;
-env OTEL_SERVICE_NAME={service};
+{name}
 env OTEL_EXPORTER_OTLP_ENDPOINT={endpoint};
 {main}
 events {{ worker_connections 512; }}
@@ -108,19 +108,20 @@ class Nginx:
             cls.preload = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True,
                                          text=True).stdout.strip()
 
-    def __init__(self, endpoint, server, http="", main="", workers=1, service="front"):
+    def __init__(self, endpoint, server, http="", main="", workers=1, service="front", environment=None):
         self.folder = tempfile.TemporaryDirectory(prefix="otel-nginx-")
         self.path = pathlib.Path(self.folder.name)
         self.port, self.port2 = free_port(), free_port()
         self.text = CONFIGURATION.format(
-            user="user root;" if os.geteuid() == 0 else "", module=self.module, workers=workers, service=service,
-            endpoint=endpoint, main=main, http=http, server=server, port=self.port, port2=self.port2)
+            user="user root;" if os.geteuid() == 0 else "", module=self.module, workers=workers,
+            name=f"env OTEL_SERVICE_NAME={service};" if service else "", endpoint=endpoint, main=main, http=http, server=server, port=self.port, port2=self.port2)
         self.service = service
+        self.environment = environment or {}  # of the command that starts nginx
         self.process = None
 
     def run(self, *words):
         (self.path / "nginx.conf").write_text(self.text)
-        environment = {"PATH": os.environ["PATH"]}
+        environment = {"PATH": os.environ["PATH"], **self.environment}
         if self.preload:
             log = f"log_path={self.path / 'sanitizer'}"
             environment.update(LD_PRELOAD=self.preload, ASAN_OPTIONS=f"detect_leaks=0:abort_on_error=1:{log}",
@@ -207,7 +208,7 @@ def sums_of(log):
 class Upstream(harness.Server):
     """What nginx proxies to. It remembers the requests, as (path, headers), and answers as their path says:
     /status/500 with that status, /drop not at all, /short with less than it says, /accel with a redirect
-    inside nginx; /hang waits for `released`."""
+    inside nginx; /hang waits for `released`, and /wait too, and then answers."""
 
     def __init__(self):
         outer = self
@@ -220,7 +221,7 @@ class Upstream(harness.Server):
             def do_GET(self):
                 outer.heard.append((self.path, self.headers))
                 self.rfile.read(int(self.headers.get("Content-Length", 0)))
-                if self.path.startswith("/hang"):
+                if self.path.startswith(("/hang", "/wait")):
                     outer.released.wait(SECONDS)
                 if self.path.startswith(("/drop", "/hang")):
                     self.close_connection = True
