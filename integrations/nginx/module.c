@@ -3,8 +3,8 @@
  *
  * Only workers start an SDK, when they have given up their privileges, in the environment that
  * nginx.conf gives them (`env`): not the master, nor `nginx -t`, nor the cache's processes.
- * Messages of otel-c are kept until a timer writes them to the error log: most come on the exporter
- * thread, and a log of nginx has a cached time and a state that only the worker's thread may use. */
+ * A timer writes what otel-c has to say to the error log: most messages come on the exporter
+ * thread, and a log of nginx has a cached time and a state that only the worker may use. */
 #include "module.h"
 
 /* How long the end of a worker may take; nginx kills one that it stops after 1.5 s. */
@@ -47,6 +47,9 @@ static ngx_int_t start_worker(ngx_cycle_t *cycle)
 
 static void end_worker(ngx_cycle_t *cycle)
 {
+    /* nginx 1.22 frees the values of `env` before the destructors of libraries read them. */
+    for (char **variable = environ; *variable != NULL; variable++)
+        *variable = strdup(*variable);
     if (ngx_http_otel_tracer == NULL)
         return;
     ngx_http_otel_tracer = NULL;

@@ -37,7 +37,6 @@ load_module {module};
 worker_processes {workers};
 pid nginx.pid;
 error_log error.log notice;
-worker_shutdown_timeout 20s;
 {name}
 env OTEL_EXPORTER_OTLP_ENDPOINT={endpoint};
 {main}
@@ -126,7 +125,8 @@ class Nginx:
             log = f"log_path={self.path / 'sanitizer'}"
             environment.update(LD_PRELOAD=self.preload, ASAN_OPTIONS=f"detect_leaks=0:abort_on_error=1:{log}",
                                UBSAN_OPTIONS=f"halt_on_error=1:print_stacktrace=1:{log}")
-        before = ["valgrind", f"--log-file={self.path}/valgrind.%p"] if self.is_under_valgrind else []
+        before = ["valgrind", f"--log-file={self.path}/valgrind.%p",
+                  f"--suppressions={pathlib.Path(__file__).with_name('valgrind.supp')}"] * self.is_under_valgrind
         return subprocess.Popen([*before, PROGRAM, "-p", str(self.path), "-c", "nginx.conf", "-e", "error.log", *words],
                                 env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
