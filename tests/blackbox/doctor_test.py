@@ -5,6 +5,7 @@ Each set-up is real and on loopback (servers.py). What is compared is the whole 
 is what people act on. It goes the way that the exporter goes, and shows nothing that a terminal would obey.
 """
 import concurrent.futures
+import functools
 import json
 import os
 import pathlib
@@ -105,6 +106,7 @@ def tunnel_refused(connection):
 ELSEWHERE = f"127.83.{os.getpid() % 250 + 1}.{os.getpid() // 250 % 250 + 1}"
 taker = web(accepts)
 ALL_IS_WELL = "All is well: the test span was accepted by "
+grpc_denies = functools.partial(servers.grpc_receiver, status=b"16")
 SILENT_404 = says(404, b"<html>not found</html>", Content_Type="text/html")
 
 ROWS = [
@@ -211,6 +213,14 @@ ROWS = [
     row("http.unauthorized", 'The receiver wants to know who sends (status 401), saying "no token": put the '
         "credentials into OTEL_EXPORTER_OTLP_HEADERS, for example authorization=Bearer%20TOKEN.",
         web(says(401, b"no token\n", Content_Type="text/plain"))),
+    row("http.unauthorized", "The receiver does not accept the credentials that it gets (status 401): correct them; the "
+        "headers of OTEL_EXPORTER_OTLP_HEADERS are sent (authorization, x-team).", web(says(401)),
+        OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20SECRET,x-team=a"),
+    row("grpc.denied", "The receiver does not let us in (gRPC status 16): put the credentials into "
+        "OTEL_EXPORTER_OTLP_HEADERS.", raw(grpc_denies), OTEL_EXPORTER_OTLP_PROTOCOL="grpc"),
+    row("grpc.denied", "The receiver does not accept the credentials that it gets (gRPC status 16): correct them; the "
+        "headers of OTEL_EXPORTER_OTLP_HEADERS are sent (authorization).", raw(grpc_denies),
+        OTEL_EXPORTER_OTLP_PROTOCOL="grpc", OTEL_EXPORTER_OTLP_HEADERS="authorization=Bearer%20SECRET"),
     row("http.forbidden", "The receiver knows who sends and does not allow it (status 403): look at the credentials in "
         "OTEL_EXPORTER_OTLP_HEADERS and at what they permit.", web(says(403))),
     row("http.not_found", "The server at localhost port {port} has no /v1/traces (status 404): it is no receiver of "

@@ -144,8 +144,8 @@ def field(name, value):
     return b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
 
 
-def grpc_receiver(connection):
-    """Answers each stream with an empty message and the status 0."""
+def grpc_receiver(connection, status=b"0"):
+    """Answers each stream with an empty message and the status."""
     data, ends = 0, 1
     stream = connection.makefile("rb")
     try:
@@ -161,7 +161,7 @@ def grpc_receiver(connection):
                 connection.sendall(
                     frame(1, 4, number, b"\x88" + field(b"content-type", b"application/grpc")) +
                     frame(0, 0, number, bytes(5)) +
-                    frame(1, 5, number, field(b"grpc-status", b"0")))
+                    frame(1, 5, number, field(b"grpc-status", status)))
     except OSError:
         pass
     finally:

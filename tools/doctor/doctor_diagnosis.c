@@ -362,7 +362,11 @@ static bool diagnose_path(const struct doctor_record *r, struct doctor_diagnosis
                to->host, to->port, to->path, to->url_from);
 }
 
-enum { GRPC_UNKNOWN = 2, GRPC_LAST = 16 }; /* above, a status counts as UNKNOWN */
+enum {
+    GRPC_UNKNOWN = 2,
+    GRPC_UNAUTHENTICATED = 16,
+    GRPC_LAST = 16
+}; /* above, a status counts as UNKNOWN */
 
 /* What a status says: an HTTP status, or below 300 one of gRPC. The first row that has it. */
 static const struct {
@@ -403,6 +407,19 @@ static bool say_status(struct doctor_diagnosis *d, bool is_grpc, int status, con
                is_grpc ? "gRPC " : "", status, said, statuses[i].advice);
 }
 
+/* The receiver asks who sends although the settings have headers, which may say it. */
+static bool diagnose_credentials(const struct doctor_record *r, bool is_grpc, const char *said,
+                                 struct doctor_diagnosis *d)
+{
+    const int status = is_grpc ? r->answer.grpc_status : r->answer.status;
+    if (r->target.headers[0] == '\0' || status != (is_grpc ? GRPC_UNAUTHENTICATED : 401))
+        return false;
+    return say(d, is_grpc ? "grpc.denied" : "http.unauthorized",
+               "The receiver does not accept the credentials that it gets (%sstatus %d)%s: correct "
+               "them; the headers of OTEL_EXPORTER_OTLP_HEADERS are sent (%s).",
+               is_grpc ? "gRPC " : "", status, said, r->target.headers);
+}
+
 static bool diagnose_status(const struct doctor_record *r, const char *said,
                             struct doctor_diagnosis *d)
 {
@@ -429,7 +446,7 @@ static bool diagnose_status(const struct doctor_record *r, const char *said,
                    "%d): start the receiver behind it.",
                    to->host, status);
     default:
-        return say_status(d, false, status, said);
+        return diagnose_credentials(r, false, said, d) || say_status(d, false, status, said);
     }
 }
 
@@ -467,7 +484,8 @@ static bool diagnose_grpc(const struct doctor_record *r, struct doctor_diagnosis
                    "The server speaks gRPC but does not know OTLP's traces (UNIMPLEMENTED)%s: %s "
                    "%s, or let the receiver take traces.",
                    said, correct(to), to->url_from);
-    return status >= 0 && say_status(d, true, status, said);
+    return diagnose_credentials(r, true, said, d) ||
+           (status >= 0 && say_status(d, true, status, said));
 }
 
 static bool diagnose_otlp(const struct doctor_record *r, struct doctor_diagnosis *d)

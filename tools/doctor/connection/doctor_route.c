@@ -67,6 +67,14 @@ static void copy_part(CURLU *url, CURLUPart part, char *out, size_t size)
     curl_free(text);
 }
 
+static void describe_headers(const otel_otlp_options *given, struct doctor_target *target)
+{
+    target->headers[0] = '\0';
+    for (size_t i = 0, used = 0; i < given->header_count && used < sizeof target->headers; i++)
+        used += (size_t)snprintf(target->headers + used, sizeof target->headers - used, "%s%s",
+                                 i != 0 ? ", " : "", given->headers[i].name);
+}
+
 static void describe(const struct oteli_options *options, struct doctor_target *target)
 {
     const char *text = options->endpoint.url;
@@ -82,6 +90,7 @@ static void describe(const struct oteli_options *options, struct doctor_target *
     target->protocol = options->given.protocol;
     target->is_tls = strncasecmp(text, "https:", 6) == 0;
     target->has_certificate = options->given.certificate_file != NULL;
+    describe_headers(&options->given, target);
     snprintf(target->url, sizeof target->url, "%s", options->endpoint.name);
     if (options->endpoint.unix_socket != NULL)
         snprintf(target->unix_path, sizeof target->unix_path, "%s", options->endpoint.unix_socket);

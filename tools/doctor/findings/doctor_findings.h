@@ -84,6 +84,7 @@ struct doctor_target {
     unsigned timeout_ms;            /* of each request */
     char tls_setting[DOCTOR_SHORT]; /* NAME=VALUE, which leaves out versions of TLS; "": none */
     bool has_certificate;           /* of the client */
+    char headers[DOCTOR_SHORT];     /* names of headers that the settings add; "": none */
 };
 
 /* --- What came of a request without spans. --- */
