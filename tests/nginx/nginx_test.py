@@ -236,6 +236,47 @@ class Trees(Case):
         self.check_tree("front server GET 200", "front server GET /status 200")
 
 
+class Protocols(Case):
+    def test_fastcgi_has_a_call_and_the_context(self):
+        to = self.enterContext(scene.FastCgi())
+        nginx = self.start(f"location / {{ fastcgi_pass 127.0.0.1:{to.port}; fastcgi_param SCRIPT_NAME $uri; }}")
+        headers = dict(TRACEPARENT, baggage="user=7")
+        self.assertEqual(nginx.request("/a?b=1", headers=headers), (200, "ok\n"))
+        self.check_sums(nginx.quit(), delivered=2)
+        self.check_tree("front server GET / 200", "  front client GET 200")
+        [heard] = to.heard
+        span = self.span("client")
+        self.assertEqual((heard["HTTP_TRACEPARENT"], heard["HTTP_BAGGAGE"]), (traceparent_of(span), "user=7"))
+        self.assertEqual(attributes(span), {
+            "http.request.method": "GET", "url.full": f"fastcgi://127.0.0.1:{to.port}/a",
+            "server.address": "127.0.0.1", "server.port": to.port, "network.peer.address": "127.0.0.1",
+            "network.peer.port": to.port, "http.response.status_code": 200})
+
+    def test_grpc_pass_has_a_call_and_the_context(self):
+        back = self.start("location / { return 200 back; }", service="back")
+        nginx = self.start(f"location / {{ grpc_pass grpc://127.0.0.1:{back.port2}; }}")
+        done = subprocess.run(["curl", "-sS", "--http2-prior-knowledge",
+                               f"http://127.0.0.1:{nginx.port2}/shop.Shop/Buy"],
+                              stdout=subprocess.PIPE, text=True, check=True, timeout=scene.SECONDS)
+        self.assertEqual(done.stdout, "back")
+        nginx.quit()
+        back.quit()
+        self.check_tree("front server GET / 200", "  front client GET 200", "    back server GET / 200")
+        self.assertEqual(attributes(self.span("client"))["url.full"],
+                         f"grpc://127.0.0.1:{back.port2}/shop.Shop/Buy")
+
+    def test_slices_are_calls_of_their_own(self):
+        back = self.start("root .;", service="back")
+        (back.path / "file").write_text(3000 * "x")
+        nginx = self.start(f"location / {{ slice 1k; proxy_set_header Range $slice_range; "
+                           f"proxy_pass http://127.0.0.1:{back.port}; }}")
+        self.assertEqual(nginx.request("/file"), (200, 3000 * "x"))
+        self.check_sums(nginx.quit(), delivered=4)
+        back.quit()
+        self.check_tree("front server GET / 200",
+                        *3 * ["  front client GET 206", "    back server GET 206"])
+
+
 class Redirects(Case):
     def test_an_error_page_keeps_the_span(self):
         nginx = self.start(f"""

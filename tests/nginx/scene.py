@@ -17,6 +17,8 @@ import re
 import shutil
 import signal
 import socket
+import socketserver
+import struct
 import subprocess
 import sys
 import tempfile
@@ -247,6 +249,50 @@ class Upstream(harness.Server):
         """The headers of the only request to a path."""
         [headers] = [headers for heard, headers in self.heard if heard == path]
         return headers
+
+
+class FastCgi:
+    """An upstream by FastCGI, for one request a connection; `heard` are their parameters, as dictionaries."""
+
+    def __init__(self):
+        outer = self
+        self.heard = []
+
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self):
+                kind, held = 0, b""
+                while kind != 5:  # FCGI_STDIN
+                    _, kind, _, length, padding, _ = struct.unpack(">BBHHBB", self.rfile.read(8))
+                    held += self.rfile.read(length) if kind == 4 else b""  # FCGI_PARAMS
+                    self.rfile.read(padding)
+                outer.heard.append(dict(outer.pairs(held)))
+                answer = b"Status: 200 OK\r\n\r\nok\n"
+                self.wfile.write(struct.pack(">BBHHBB", 1, 6, 1, len(answer), 0, 0) + answer +  # FCGI_STDOUT
+                                 struct.pack(">BBHHBBQ", 1, 3, 1, 8, 0, 0, 0))  # FCGI_END_REQUEST
+
+        self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        self.server.daemon_threads = True
+        self.port = self.server.server_address[1]
+
+    @staticmethod
+    def pairs(held):
+        while held:
+            lengths = []
+            for _ in range(2):
+                size = 4 if held[0] & 0x80 else 1
+                lengths.append(int.from_bytes(held[:size], "big") & 0x7FFFFFFF)
+                held = held[size:]
+            end = sum(lengths)
+            yield held[:lengths[0]].decode(), held[lengths[0]:end].decode()
+            held = held[end:]
+
+    def __enter__(self):
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
 
 
 def spans_of(receiver):
