@@ -58,6 +58,7 @@ build_all() {
         -DOTEL_BUILD_EXAMPLES=ON)
     # A new build does without the tests, which need more packages.
     [[ -e $build/CMakeCache.txt ]] || options+=(-G Ninja -DOTEL_BUILD_TESTING=OFF)
+    need_own_tree "$build"
     run_quiet "configuring a release build in $build" "$build/logs/demo-configure.log" \
         cmake -S "$root" -B "$build" "${options[@]}" || die "CMake could not configure the build"
     run_quiet "building" "$build/logs/demo-build.log" cmake --build "$build" --parallel ||

@@ -10,6 +10,7 @@
 #   cache_dir              prints where things fetched or built once are kept
 #   need_root_prefix WHAT  prints "sudo", or nothing when already root
 #   run_quiet LABEL LOG COMMAND…   runs a command that may take long
+#   need_own_tree BUILD    dies if CMake has made this build tree elsewhere
 #
 # Results go to stdout, everything meant for a person to stderr.
 
@@ -43,10 +44,22 @@ need_root_prefix() {
     fi
 }
 
+# need_own_tree BUILD
+# A build tree that was copied here, or whose sources were moved, is of no use to CMake, which says
+# so in words of its own.
+need_own_tree() {
+    local cache=$1/CMakeCache.txt made sources
+    [[ -e $cache ]] || return 0
+    made=$(sed -n 's/^CMAKE_CACHEFILE_DIR:INTERNAL=//p' "$cache")
+    sources=$(sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' "$cache")
+    [[ $made -ef $1 && $sources -ef $(dirname "${BASH_SOURCE[0]}")/.. ]] ||
+        die "$1 was made as $made, for the sources in $sources, and cannot be used here: remove it and run this again"
+}
+
 # run_quiet LABEL LOG COMMAND…
 # Runs COMMAND with its output in LOG (overwritten) and no input, says LABEL at
 # the start and how long it has been at it every 15 s. When COMMAND fails, shows
-# the last lines of LOG and returns COMMAND's status; the caller says what that
+# the last lines of LOG (run_quiet_lines, or 30) and returns COMMAND's status; the caller says what that
 # means:   run_quiet "building x" "$log" make x || die "x could not be built"
 # COMMAND may be a function, but errexit ("set -e") has no effect inside it.
 run_quiet() {
@@ -63,7 +76,7 @@ run_quiet() {
     wait "$ticker" 2>/dev/null || true
     if [[ $status -ne 0 ]]; then
         say "$label: failed with status $status; the end of $log:"
-        tail -n 30 "$log" | sed 's/^/    | /' >&2
+        tail -n "${run_quiet_lines:-30}" "$log" | sed 's/^/    | /' >&2
     fi
     return "$status"
 }

@@ -24,6 +24,7 @@ esac
 logs=$(cache_dir)/logs
 scripts/setup.sh --bench-deps >&2
 collector=$(scripts/setup.sh --collector-contrib)
+need_own_tree build-bench
 run_quiet "configuring" "$logs/configure-bench.log" \
     cmake --preset bench -DOTEL_BUILD_TOOLS=OFF -DOTEL_BUILD_EXAMPLES=OFF ||
     die "the build could not be configured"

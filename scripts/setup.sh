@@ -115,9 +115,15 @@ missing_packages() {
     done
 }
 
+# Whether apt-get has reached no server, by its logs.
+is_offline() {
+    grep -qE 'Temporary failure resolving|Could not (resolve|connect)|Unable to connect|Cannot initiate the connection|Connection (failed|timed out|refused)|[Nn]etwork is unreachable|No route to host' "$@"
+}
+
 # install_packages PACKAGE…: those of them that are missing.
 install_packages() {
-    local missing prefix
+    local missing prefix run_quiet_lines=5
+    local updated=$cache/logs/apt-update.log installed=$cache/logs/apt-install.log
     if ! command -v apt-get >/dev/null; then
         die "this is no Debian-like system; install what provides these Debian packages: $*"
     fi
@@ -125,14 +131,16 @@ install_packages() {
     [[ ${#missing[@]} -gt 0 ]] || return 0
     prefix=$(need_root_prefix "installing ${missing[*]}")
     # Lists that could be refreshed only in part are often good enough.
-    run_quiet "updating apt's package lists" "$cache/logs/apt-update.log" \
+    run_quiet "updating apt's package lists" "$updated" \
         ${prefix:+"$prefix"} apt-get -q update || say "going on with the package lists there are"
     say "installing ${missing[*]}"
     forbid_servers "$prefix"
-    run_quiet "installing packages" "$cache/logs/apt-install.log" \
+    run_quiet "installing packages" "$installed" \
         ${prefix:+"$prefix"} env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
-        --no-install-recommends -o DPkg::Lock::Timeout=300 install "${missing[@]}" ||
-        die "apt-get could not install ${missing[*]}; see $cache/logs/apt-install.log"
+        --no-install-recommends -o DPkg::Lock::Timeout=300 install "${missing[@]}" && return
+    ! is_offline "$updated" "$installed" ||
+        die "the servers of Debian packages cannot be reached: connect this machine to a network, or set http_proxy, or install these in another way: ${missing[*]}"
+    die "apt-get could not install ${missing[*]}; see $installed"
     allow_servers
 }
 

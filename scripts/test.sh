@@ -65,6 +65,7 @@ setup() {
 build() {
     local preset=$1
     [[ $built != *" $* "* ]] || return 0
+    need_own_tree "build-$preset"
     again="cmake --preset $preset"
     run_quiet "configuring build-$preset" "$logs/configure-$preset.log" cmake --preset "$preset" ||
         return
