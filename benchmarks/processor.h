@@ -115,6 +115,7 @@ struct processor_thread {
     otel_span lines_span;
     unsigned index;
     bool is_measured;   /* times count */
+    bool is_first;      /* in the first second */
     unsigned time_mask; /* the end of span i is timed when i & time_mask is 0 */
     unsigned work;      /* what the program does during a span: processor_work */
     uint64_t worked;    /* what came out */
@@ -122,6 +123,7 @@ struct processor_thread {
     int64_t preempted;  /* how often it was until now, roughly */
     uint64_t longest_unpreempted; /* ticks */
     struct processor_histogram histogram;
+    struct processor_histogram first_second;
 };
 
 /* Work that the compiler cannot take away: `steps` multiplications one after another. */
@@ -169,6 +171,8 @@ static OTELI_INLINE void processor_burst(struct processor_thread *thread, unsign
             const uint64_t ticks = processor_ticks_exactly() - start;
             if (thread->is_measured)
                 processor_histogram_add(&thread->histogram, ticks);
+            if (thread->is_first)
+                processor_histogram_add(&thread->first_second, ticks);
             if (OTELI_UNLIKELY(ticks > thread->slow))
                 processor_note_slow(thread, ticks);
         } else {
@@ -243,6 +247,7 @@ enum processor_figure {
     PROCESSOR_SIGNALS,     /* a second */
     PROCESSOR_END_P50,     /* us */
     PROCESSOR_END_P99,
+    PROCESSOR_FIRST_SECOND_END_P99, /* steady only */
     PROCESSOR_END_P999,
     PROCESSOR_END_MAX,
     PROCESSOR_END_MAX_UNPREEMPTED, /* without those during which the thread lost its core */

@@ -153,6 +153,7 @@ static void *produce(void *argument)
     uint64_t due_ns;
     while ((due_ns = oteli_load_acquire_64(&run->start_ns)) == 0)
         sched_yield();
+    const uint64_t first_second_ns = due_ns + 1000000000;
     due_ns += setting->period_ns * thread->index / setting->threads;
     for (;;) {
         const uint32_t phase = oteli_load_relaxed_32(&run->phase);
@@ -162,6 +163,7 @@ static void *produce(void *argument)
         if (setting->is_steady) {
             sleep_until(due_ns);
             due_ns += setting->period_ns;
+            thread->is_first = due_ns < first_second_ns;
         }
         thread->preempted = preemptions();
         run->design->burst(thread, setting->is_steady ? setting->burst : (unsigned)MAX_BURST);
@@ -308,6 +310,11 @@ static void write_figures(double figures[PROCESSOR_FIGURES], const struct run *r
     figures[PROCESSOR_WAKEUPS] = has_worker ? (double)(to->wakeups - from->wakeups) / s : NAN;
     figures[PROCESSOR_SIGNALS] = has_signals ? (double)(to->signals - from->signals) / s : NAN;
 
+    memset(&all, 0, sizeof all);
+    for (unsigned i = 0; i < run->setting->threads; i++)
+        processor_histogram_merge(&all, &run->threads[i].first_second);
+    figures[PROCESSOR_FIRST_SECOND_END_P99] =
+        processor_histogram_percentile(&all, 99) / ticks_per_us();
     memset(&all, 0, sizeof all);
     for (unsigned i = 0; i < run->setting->threads; i++)
         processor_histogram_merge(&all, &run->threads[i].histogram);
