@@ -6,8 +6,12 @@
  * spans as fast as it can and flushes. The clocks run from before the first span until
  * the flush is done, so connecting is in them, and starting and stopping the SDK is not.
  * The queue is large enough for all spans, because none may be dropped: the thread makes
- * them faster than any receiver takes them, and memory is where they wait. */
+ * them faster than any receiver takes them, and memory is where they wait.
+ *
+ * After each repetition the same requests are sent twice more, by libcurl alone and by a socket:
+ * what is left of the way when the SDK is taken off it. */
 #include "benchmarks/bench.h"
+#include "benchmarks/e2e_floor.h"
 #include "benchmarks/sink.h"
 
 #include <errno.h>
@@ -76,8 +80,27 @@ static struct result trace(const char *url, uint64_t spans)
     return result;
 }
 
+/* What is sent: 200,000 spans; or so many requests of so many bytes, which say nothing. */
+struct load {
+    void (*send)(const char *url, uint64_t requests, size_t bytes); /* NULL: spans */
+    uint64_t spans;
+    uint64_t requests;
+    size_t bytes;
+};
+
+static struct result send_requests(const char *url, const struct load *load)
+{
+    struct result result = {.batches = load->requests};
+    const uint64_t start_cpu_ns = bench_process_cpu_ns();
+    const uint64_t start_ns = bench_now_ns();
+    load->send(url, load->requests, load->bytes);
+    result.wall_ns = bench_now_ns() - start_ns;
+    result.cpu_ns = bench_process_cpu_ns() - start_cpu_ns;
+    return result;
+}
+
 /* Run it in a process of its own. */
-static struct result trace_elsewhere(const char *url, uint64_t spans)
+static struct result run_elsewhere(const char *url, const struct load *load)
 {
     struct result result;
     int ends[2];
@@ -92,7 +115,7 @@ static struct result trace_elsewhere(const char *url, uint64_t spans)
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
             _exit(1);
-        result = trace(url, spans);
+        result = load->send != NULL ? send_requests(url, load) : trace(url, load->spans);
         _exit(write(ends[1], &result, sizeof result) == (ssize_t)sizeof result ? 0 : 1);
     }
     close(ends[1]);
@@ -114,50 +137,57 @@ struct repetitions {
     uint64_t bytes;
 };
 
-static void repeat(struct repetitions *all, const struct bench_sink *sink, uint64_t spans)
+static void repeat(struct repetitions *all, const struct bench_sink *sink, const struct load *load)
 {
     const uint64_t requests = sink->counts->requests;
     const uint64_t bytes = sink->counts->bytes;
-    const struct result result = trace_elsewhere(sink->url, spans);
+    const struct result result = run_elsewhere(sink->url, load);
     all->requests = sink->counts->requests - requests;
     all->bytes = sink->counts->bytes - bytes;
     if (all->requests != result.batches)
-        bench_fail("%llu batches, but the sink has seen %llu requests",
-                   (unsigned long long)result.batches, (unsigned long long)all->requests);
-    all->ns_per_span[all->count] = (double)result.wall_ns / (double)spans;
-    all->cpu_ns_per_span[all->count] = (double)result.cpu_ns / (double)spans;
-    all->made_ns_per_span[all->count] = (double)result.made_ns / (double)spans;
+        bench_fail("%llu requests, but the sink has seen %llu", (unsigned long long)result.batches,
+                   (unsigned long long)all->requests);
+    all->ns_per_span[all->count] = (double)result.wall_ns / (double)load->spans;
+    all->cpu_ns_per_span[all->count] = (double)result.cpu_ns / (double)load->spans;
+    all->made_ns_per_span[all->count] = (double)result.made_ns / (double)load->spans;
     if (result.max_rss_kib > all->max_rss_kib)
         all->max_rss_kib = result.max_rss_kib;
     all->count++;
 }
 
-static void report(struct repetitions *all, uint64_t spans)
+static void report_sending(const char *name, struct repetitions *all)
 {
     bench_sort(all->ns_per_span, all->count);
     bench_sort(all->cpu_ns_per_span, all->count);
-    bench_sort(all->made_ns_per_span, all->count);
-    bench_line_begin("e2e", "e2e");
+    bench_line_begin("e2e", name);
     bench_figure("spans_per_s", 1e9 / all->ns_per_span[0], 0);
     bench_figure("median_spans_per_s", 1e9 / bench_median(all->ns_per_span, all->count), 0);
     bench_figure("cpu_us_per_span", all->cpu_ns_per_span[0] / 1000, 4);
     bench_figure("median_cpu_us_per_span", bench_median(all->cpu_ns_per_span, all->count) / 1000,
                  4);
+    bench_count("requests", all->requests);
+    bench_count("repetitions", all->count);
+}
+
+static void report(struct repetitions *all, uint64_t spans)
+{
+    report_sending("e2e", all);
+    bench_sort(all->made_ns_per_span, all->count);
     bench_figure("made_ns_per_span", all->made_ns_per_span[0], 1);
     bench_count("max_rss_kib", all->max_rss_kib);
-    bench_count("requests", all->requests);
     bench_figure("bytes_per_span", (double)all->bytes / (double)spans, 1);
     bench_count("spans", spans);
     bench_count("dropped", 0); /* bench_expect_delivered has made sure */
-    bench_count("repetitions", all->count);
     bench_line_end();
 }
 
 int main(int count, char **arguments)
 {
-    static struct repetitions all;
+    static struct repetitions ours;
+    static struct repetitions libcurl;
+    static struct repetitions raw_socket;
     const struct bench_options options = bench_options_read(count, arguments);
-    const uint64_t spans = options.quick ? QUICK_SPANS : SPANS;
+    struct load load = {.spans = options.quick ? QUICK_SPANS : SPANS};
     unsigned repetitions = options.rounds != 0 ? options.rounds
                            : options.quick     ? QUICK_REPETITIONS
                                                : REPETITIONS;
@@ -166,9 +196,21 @@ int main(int count, char **arguments)
 
     struct bench_sink sink;
     bench_sink_start(&sink);
-    for (unsigned i = 0; i < repetitions; i++)
-        repeat(&all, &sink, spans);
+    for (unsigned i = 0; i < repetitions; i++) {
+        load.send = NULL;
+        repeat(&ours, &sink, &load);
+        load.requests = ours.requests;
+        load.bytes = (size_t)(ours.bytes / ours.requests);
+        load.send = e2e_floor_libcurl;
+        repeat(&libcurl, &sink, &load);
+        load.send = e2e_floor_socket;
+        repeat(&raw_socket, &sink, &load);
+    }
     bench_sink_stop(&sink);
-    report(&all, spans);
+    report(&ours, load.spans);
+    report_sending("libcurl_alone", &libcurl);
+    bench_line_end();
+    report_sending("raw_socket", &raw_socket);
+    bench_line_end();
     return 0;
 }

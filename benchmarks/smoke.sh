@@ -47,9 +47,10 @@ worker)
     keys='["ns_per_span","median_ns_per_span","bytes_per_span"]'
     ;;
 e2e)
-    cases='["e2e"]'
-    keys='["spans_per_s","median_spans_per_s","cpu_us_per_span","median_cpu_us_per_span",
-           "max_rss_kib","requests","spans","dropped"]'
+    cases='["e2e","libcurl_alone","raw_socket"]'
+    keys='["spans_per_s","median_spans_per_s","cpu_us_per_span","median_cpu_us_per_span","requests"]'
+    holds='all(.[0]; all(.made_ns_per_span, .max_rss_kib, .spans; type == "number" and . > 0) and
+            .dropped == 0)'
     ;;
 service)
     cases='["bare","off","on","loss","loss_unpinned"]'
