@@ -23,25 +23,35 @@ const char *oteli_spool_dir_problem(int error, struct oteli_error_text *text)
 }
 
 /* Users who share a directory each have their own within it. */
-static void set_name(struct oteli_spool_dir *dir, const char *endpoint, otel_otlp_protocol format)
+static void set_name(struct oteli_spool_dir *dir)
 {
-    const uint8_t kind = format == OTEL_OTLP_HTTP_JSON;
+    const uint8_t kind = dir->format == OTEL_OTLP_HTTP_JSON;
     const uint64_t user = (uint64_t)geteuid();
     uint64_t value = oteli_hash(OTELI_HASH_BEGIN, &kind, sizeof kind);
     value = oteli_hash(value, &user, sizeof user);
-    value = oteli_hash(value, endpoint, strlen(endpoint));
+    value = oteli_hash(value, dir->endpoint, strlen(dir->endpoint));
     snprintf(dir->name, sizeof dir->name, "otel-%016llx", (unsigned long long)value);
 }
 
 bool oteli_spool_dir_init(struct oteli_spool_dir *dir, const char *directory, const char *endpoint,
                           otel_otlp_protocol format)
 {
-    *dir = (struct oteli_spool_dir){.own.fd = -1, .lock.fd = -1, .process = getpid()};
-    set_name(dir, endpoint, format);
+    *dir = (struct oteli_spool_dir){.format = format,
+                                    .own.fd = -1,
+                                    .lock.fd = -1,
+                                    .process = getpid(),
+                                    .endpoint = strdup(endpoint)};
+    if (dir->endpoint == NULL)
+        return false;
+    set_name(dir);
     dir->parent = realpath(directory, NULL); /* the program may go to another directory */
     if (dir->parent == NULL && errno != ENOMEM)
         dir->parent = strdup(directory);
-    return dir->parent != NULL;
+    if (dir->parent != NULL)
+        return true;
+    free(dir->endpoint);
+    dir->endpoint = NULL;
+    return false;
 }
 
 static void close_fd(struct oteli_owned_fd *owned)
@@ -62,7 +72,8 @@ void oteli_spool_dir_fini(struct oteli_spool_dir *dir)
     oteli_spool_dir_unlock(dir);
     close_fd(&dir->own);
     free(dir->parent);
-    dir->parent = NULL;
+    free(dir->endpoint);
+    dir->parent = dir->endpoint = NULL;
 }
 
 /* The lock is not given up: it is the parent's as long as that lives. */
@@ -107,12 +118,14 @@ bool oteli_spool_dir_use(struct oteli_spool_dir *dir, struct timespec *changed)
 {
     struct stat status;
     bool is_there = oteli_owned_fd_look(&dir->own, &status);
-    if (is_there && status.st_nlink == 0) { /* it was removed, and there may be another one */
+    /* It was removed, and there may be another one; or this process has become another user. */
+    if (is_there && (status.st_nlink == 0 || status.st_uid != geteuid())) {
         close_fd(&dir->own);
         is_there = false;
     }
     if (!is_there) {
         dir->own.fd = -1;
+        set_name(dir);
         if (!open_own(dir, &status))
             return false;
     }

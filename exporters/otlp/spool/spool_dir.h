@@ -22,6 +22,8 @@
 
 struct oteli_spool_dir {
     char *parent;
+    char *endpoint;
+    otel_otlp_protocol format;
     char name[sizeof "otel-" + 16];
     struct oteli_owned_fd own;
     struct oteli_owned_fd lock; /* while we have it */
@@ -36,7 +38,8 @@ void oteli_spool_dir_fini(struct oteli_spool_dir *dir);
 /* In a forked child, of its parent's: close the copies of its descriptors. */
 void oteli_spool_dir_close_copies(const struct oteli_spool_dir *parents);
 
-/* Make it, or find it, or see whether it still is what it was; before each of the calls below.
+/* Make it, or find it, or see whether it still is what it was; before each of the calls below. A
+ * process that has become another user has another one from then on.
  * *changed: when something came into it or left it last. */
 bool oteli_spool_dir_use(struct oteli_spool_dir *dir, struct timespec *changed);
 

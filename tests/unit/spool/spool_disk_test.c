@@ -93,6 +93,26 @@ TEST(no_link_is_followed)
     assert_int_equal(spool_files_count(&files, ""), 2);
 }
 
+/* A server that has started as root, and then drops its privileges. */
+TEST(a_user_that_the_process_becomes_has_a_directory_of_its_own)
+{
+    enum { NOBODY = 65534 };
+    if (geteuid() != 0)
+        skip();
+    assert_true(put("root", 1));
+    assert_int_equal(chmod(files.path, 0777), 0);
+
+    assert_int_equal(seteuid(NOBODY), 0);
+    const bool is_put = put("nobody", 1);
+    char taken[16];
+    snprintf(taken, sizeof taken, "%s", take());
+    assert_int_equal(seteuid(0), 0);
+
+    assert_true(is_put);
+    assert_string_equal(taken, "nobody");
+    assert_string_equal(take(), "root");
+}
+
 static struct timespec stamp(void)
 {
     struct stat status;
