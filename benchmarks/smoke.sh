@@ -5,13 +5,13 @@
 # there once, every figure a number (or null where a machine may refuse it). What the
 # figures are is not looked at: a machine that runs tests measures nothing.
 #
-#   smoke.sh NAME PROGRAM
+#   smoke.sh NAME PROGRAM [WORD...]
 #
 # spec: Q12
 set -euo pipefail
 
 name=${1:?the name of a benchmark}
-program=${2:?the program}
+program=("${2:?the program}" "${@:3}")
 maybe='[]'  # keys that may be null
 holds='true' # of all lines, what else has to hold
 
@@ -115,6 +115,19 @@ clock)
             "ticks_to_wall_first_anchor","ticks_to_wall_in_process"]'
     keys='["min_ns","p50_ns","p99_ns","max_ns"]'
     ;;
+nginx)
+    command -v wrk >/dev/null && [[ -e ${NGINX_SOURCE:-/usr/share/nginx/src}/configure ]] || {
+        printf 'nginx-dev or wrk is not installed\n' >&2
+        exit 77
+    }
+    cases='["bare","off","disabled","sampled_1","all","all_apart"]'
+    keys='[]'
+    holds='all(.slices == 2 and all(.requests_per_s, .cpu_ns, .worker_ns; length == 4 and .[0] > 0)) and
+        all(.[1:][]; all(.cpu_increase_percent, .worker_increase_percent; length == 4)) and
+        all(.[:3][]; .exporter_ns == [0, 0, 0, 0] and .spans == null) and
+        all(.[3:][]; .exporter_ns[3] > 0 and .spans > 0 and .spans == .delivered + .dropped and .posts > 0) and
+        all(.[4:][]; .spans > 10 * .posts)'
+    ;;
 *)
     printf 'no benchmark is called %s\n' "$name" >&2
     exit 2
@@ -126,7 +139,7 @@ if ! command -v jq >/dev/null; then
     exit 77
 fi
 
-output=$("$program" --quick)
+output=$("${program[@]}" --quick)
 printf '%s\n' "$output"
 printf '%s\n' "$output" | jq --slurp --exit-status --arg bench "$name" \
     --argjson cases "$(jq --null-input "$cases")" \

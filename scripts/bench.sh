@@ -17,6 +17,10 @@
 #   scripts/bench.sh service  what a real program loses when all of it is traced
 #   scripts/bench.sh clock    what clocks cost, and how exact the spans' times are
 #   scripts/bench.sh profile  what a label, a context and the sampling of processor time cost
+#   scripts/bench.sh nginx    what a request costs in nginx, by thread: without the module, with it
+#                               off, disabled, sampling 1 %, and tracing all, about 4 minutes; with
+#                               --account, where that time goes (perf); --rival MODULE.so HOST:PORT
+#                               also measures nginx's own module, exporting to that receiver
 #   scripts/bench.sh plot     runs service, span and processor, and draws them into build/bench/
 #
 #   --quick      does it run at all? The figures mean little
@@ -32,7 +36,7 @@ cd "$(dirname "$0")/.."
 
 name=${1:-}
 case $name in
-span | cold | worker | e2e | service | clock | wakeup | delay | profile) shift ;;
+span | cold | worker | e2e | service | clock | wakeup | delay | profile | nginx) shift ;;
 processor)
     shift
     if [[ ${1:-} == --system ]]; then
@@ -49,19 +53,27 @@ plot)
     exit
     ;;
 *)
-    say "${name:+there is no benchmark \"$name\": }name one of span, cold, worker, processor, wakeup, delay, e2e, service, clock, profile; or plot, which draws them"
+    say "${name:+there is no benchmark \"$name\": }name one of span, cold, worker, processor, wakeup, delay, e2e, service, clock, profile, nginx; or plot, which draws them"
     exit 2
     ;;
 esac
 
 logs=$(cache_dir)/logs
-scripts/setup.sh --bench-deps >&2
+deps=(--bench-deps)
+target=bench-$name
+command=("build-bench/benchmarks/bench-$name")
+if [[ $name == nginx ]]; then
+    deps+=(--server-deps)
+    target=bench-servers
+    command=(benchmarks/servers.py "$name" build-bench)
+fi
+scripts/setup.sh "${deps[@]}" >&2
 need_own_tree build-bench
 run_quiet "configuring" "$logs/configure-bench.log" \
     cmake --preset bench -DOTEL_BUILD_TOOLS=OFF -DOTEL_BUILD_EXAMPLES=OFF ||
     die "the build could not be configured"
 run_quiet "building" "$logs/build-bench.log" \
-    cmake --build --preset bench --target "bench-$name" -j "$(nproc)" ||
+    cmake --build --preset bench --target "$target" -j "$(nproc)" ||
     die "the benchmark could not be built"
 say "running $name"
-exec "build-bench/benchmarks/bench-$name" "$@"
+exec "${command[@]}" "$@"

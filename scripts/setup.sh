@@ -10,6 +10,7 @@
 #                 libmicrohttpd for otel-view and the examples, protobuf-c and nghttp2 for otel-view,
 #                 OpenSSL for certificates of tests)
 #   --bench-deps  the same, and what the benchmarks work with (SQLite, zlib)
+#   --server-deps what the benchmarks of servers work with: nginx with its headers, wrk, perf
 #   --plot-deps   what draws their figures (gnuplot, jq)
 #   --test-deps   those that a build needs, and what the first tier of scripts/test.sh uses: cmocka
 #                 (unit tests), Python with protobuf (an independent decoder), and --bench-deps
@@ -48,6 +49,7 @@ readonly build_packages=(
     ca-certificates
 )
 readonly bench_packages=(libsqlite3-dev)
+readonly server_packages=(nginx-dev wrk linux-perf python3)
 readonly plot_packages=(gnuplot-nox jq)
 readonly test_packages=(
     libcmocka-dev protobuf-compiler git python3 python3-protobuf python3-venv
@@ -56,7 +58,7 @@ readonly full_packages=(
     doxygen man-db
     "clang-$llvm" "clang-tidy-$llvm" "clang-format-$llvm" "libclang-rt-$llvm-dev" "lld-$llvm"
     "python3-clang-$llvm"
-    valgrind tcc spin gdb luajit rustc abigail-tools nginx-dev wrk curl
+    valgrind tcc spin gdb luajit rustc abigail-tools curl
 )
 
 # The compiler comes with its C library; the rest is of the other architecture, for which nothing
@@ -66,7 +68,7 @@ readonly aarch64_list=$here/aarch64-packages.txt
 
 readonly all_packages=(
     "${build_packages[@]}" "${bench_packages[@]}" "${plot_packages[@]}" "${test_packages[@]}"
-    "${full_packages[@]}"
+    "${server_packages[@]}" "${full_packages[@]}"
 )
 
 readonly collector_manifest=$here/receivers/otelcol-builder.yaml
@@ -85,6 +87,7 @@ usage: scripts/setup.sh OPTION...
 
   --build-deps  install the Debian packages that a build needs
   --bench-deps  the same, and those that the benchmarks need
+  --server-deps those that the benchmarks of servers need
   --plot-deps   those that draw the figures of the benchmarks
   --test-deps   those that a build needs, and those of the first tier of scripts/test.sh
   --full-deps   all of these, and those of all its other steps
@@ -381,6 +384,7 @@ main() {
         --bench-deps) packages+=("${build_packages[@]}" "${bench_packages[@]}") ;;
         --plot-deps) packages+=("${plot_packages[@]}") ;;
         --test-deps) packages+=("${build_packages[@]}" "${bench_packages[@]}" "${test_packages[@]}") ;;
+        --server-deps) packages+=("${server_packages[@]}") ;;
         --full-deps) packages+=("${all_packages[@]}") go=true ;;
         --aarch64) aarch64=true ;;
         --collector) collector=true ;;
