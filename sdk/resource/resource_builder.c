@@ -87,11 +87,15 @@ otel_slice oteli_facts_read(struct oteli_facts *facts, const char *path)
 {
     /* Without O_NONBLOCK, open would wait for a writer of a FIFO. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    char *text = fd >= 0 ? oteli_facts_keep(facts, LONGEST_FILE + 1) : NULL;
+    char *text = fd >= 0 ? malloc(LONGEST_FILE) : NULL; /* of which most is never touched */
+    facts->failed |= fd >= 0 && text == NULL;
     const ssize_t length = text != NULL ? oteli_read_all(fd, text, LONGEST_FILE) : 0;
+    const otel_slice all = {text, length > 0 ? (size_t)length : 0};
+    const char *copy = all.length != 0 ? oteli_facts_copy(facts, all) : NULL;
+    free(text);
     if (fd >= 0)
         close(fd);
-    return length > 0 ? (otel_slice){text, (size_t)length} : (otel_slice){"", 0};
+    return copy != NULL ? (otel_slice){copy, all.length} : (otel_slice){"", 0};
 }
 
 static bool is_unset(const char *url)
