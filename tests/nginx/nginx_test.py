@@ -385,6 +385,15 @@ class Choices(Case):
         span = self.span("client")
         self.assertEqual(self.upstream.of("/a").get_all("b3"), [f"{TRACE}-{span.span_id.hex()}-1"])
 
+    def test_headers_of_b3_are_replaced_one_by_one(self):
+        nginx = self.start(f"location / {{ {self.to}; }}", main="env OTEL_PROPAGATORS=b3multi;")
+        headers = {"X-B3-TraceId": TRACE, "X-B3-SpanId": PARENT, "X-B3-Sampled": "1"}
+        self.assertEqual(nginx.request("/a", headers=headers)[0], 200)
+        nginx.quit()
+        sent = self.upstream.of("/a")
+        self.assertEqual([sent.get_all(name) for name in headers],
+                         [[TRACE], [self.span("client").span_id.hex()], ["1"]])
+
     def test_several_baggage_headers_become_one(self):
         nginx = self.start(f"location / {{ {self.to}; }}")
         nginx.say(b"GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\nbaggage: a=1\r\nBaggage: b=2\r\n\r\n",
