@@ -581,6 +581,21 @@ class Lives(Case):
         self.check_sums(nginx.quit(), delivered=2, dropped=10)
         self.assertRegex(nginx.log(), r"\[warn\].*otel-c: exporter 0: started 12")
 
+    def test_a_spool_keeps_what_a_worker_cannot_send(self):
+        port = scene.free_port()
+        with tempfile.TemporaryDirectory() as spool:
+            nginx = self.start("location / { return 200; }", endpoint=f"http://127.0.0.1:{port}",
+                               main=f"env OTEL_C_SPOOL_DIR={spool};")
+            nginx.request("/of-first-worker")
+            before = set(nginx.workers())
+            nginx.send(signal.SIGHUP)
+            scene.wait_for(lambda: not before & set(nginx.workers()), "another worker")
+            with Receiver(port=port) as receiver:
+                nginx.request("/of-second-worker")
+                scene.wait_for(lambda: len(receiver.spans()) == 2, "both spans")
+                first, second = nginx.quit()
+        self.assertEqual((first["spooled"], first["dropped"], second["delivered"]), (1, 0, 1))
+
     def test_a_request_that_is_cut_off_ends_its_spans(self):
         nginx = self.start(f"location / {{ {self.to}; }}")
         nginx.say(b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf")
