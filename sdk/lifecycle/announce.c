@@ -92,7 +92,37 @@ static void put_sampler(struct announcement *message, const struct oteli_engine_
     oteli_build(&message->text, " (%s)", oteli_config_origin(config, &config->traces_sampler));
 }
 
-void oteli_announce(const struct oteli_engine_options *options, char text[OTELI_ANNOUNCEMENT_SIZE])
+/* Where an attribute of the resource called service.name comes from, as far as that is known. */
+static const char *attribute_origin(const struct oteli_engine_options *options)
+{
+    const struct oteli_config *config = options->config;
+    for (size_t i = 0; i < options->program.resource_count; i++)
+        if (oteli_is_text(oteli_key_of(&options->program.resource[i]), "service.name"))
+            return "code";
+    if (config->resource_attributes != NULL && strstr(config->resource_attributes, "service.name"))
+        return oteli_config_origin(config, &config->resource_attributes);
+    return oteli_config_origin(config, &config->entities);
+}
+
+static void put_service(struct announcement *message, const struct oteli_engine_options *options,
+                        const char *service)
+{
+    const struct oteli_config *config = options->config;
+    const struct oteli_start_file *file = options->origins.file;
+    const char *origin = NULL;
+    if (strncmp(service, "unknown_service", strlen("unknown_service")) == 0)
+        origin = "default";
+    else if (config->service_name != NULL && strcmp(service, config->service_name) == 0)
+        origin = oteli_config_origin(config, &config->service_name);
+    else
+        origin = attribute_origin(options);
+    if (file != NULL && strcmp(origin, "code") == 0)
+        origin = file->path;
+    oteli_build(&message->text, "; service %.100s (%.100s)", service, origin);
+}
+
+void oteli_announce(const struct oteli_engine_options *options, const char *service,
+                    char text[OTELI_ANNOUNCEMENT_SIZE])
 {
     struct announcement message = {.text = {.text = text, .size = OTELI_ANNOUNCEMENT_SIZE}};
     const struct oteli_config *config = options->config;
@@ -108,6 +138,7 @@ void oteli_announce(const struct oteli_engine_options *options, char text[OTELI_
                         file != NULL ? file->path
                                      : oteli_config_origin(config, &config->traces_exporter));
         put_sampler(&message, options);
+        put_service(&message, options, service);
     }
     oteli_log_tell(message.has_default, "%s", text);
 }

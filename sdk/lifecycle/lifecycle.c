@@ -199,12 +199,17 @@ static void stay_loaded(const struct oteli_engine_options *options)
 }
 
 /* The engine is made and freed without the lock, and so are exporters. */
-static otel_status start_engine(const struct oteli_engine_options *options)
+static otel_status start_engine(const struct oteli_engine_options *options,
+                                char service[OTELI_SERVICE_SIZE])
 {
     struct oteli_engine *made = NULL;
     otel_status status = oteli_engine_new(options, &made);
     if (status != OTEL_OK)
         return status;
+    const otel_slice name = oteli_resource_service(&made->resource);
+    const size_t length = name.length < OTELI_SERVICE_SIZE ? name.length : OTELI_SERVICE_SIZE - 1;
+    memcpy(service, name.data, length);
+    service[length] = '\0';
     oteli_current_lock();
     status = start_locked(options, made);
     oteli_current_unlock();
@@ -226,13 +231,14 @@ otel_status oteli_start(const struct oteli_engine_options *options)
     struct oteli_engine *unused = status == OTEL_OK ? take_unused() : NULL;
     oteli_current_unlock();
     free_engines(unused);
+    char service[OTELI_SERVICE_SIZE] = "";
     if (status == OTEL_OK && !options->config->sdk_disabled)
-        status = start_engine(options);
+        status = start_engine(options, service);
     else
         oteli_start_discard(options);
     if (status == OTEL_OK) {
         char message[OTELI_ANNOUNCEMENT_SIZE];
-        oteli_announce(options, message);
+        oteli_announce(options, service, message);
         oteli_current_lock();
         if (oteli_current.is_running || oteli_current.is_disabled)
             oteli_published_put(options->config, message);

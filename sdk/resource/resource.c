@@ -189,6 +189,17 @@ otel_status oteli_resource_renew(struct oteli_resource *resource,
     return OTEL_OK;
 }
 
+otel_slice oteli_resource_service(const struct oteli_resource *resource)
+{
+    otel_slice rest = {resource->otlp, resource->otlp_length};
+    otel_attribute_view attribute;
+    while (otel_attribute_next(&rest, OTEL_FIELD_RESOURCE_ATTRIBUTE, &attribute))
+        if (oteli_is_text(attribute.key, "service.name") &&
+            attribute.value.type == OTEL_VALUE_STRING)
+            return attribute.value.slice;
+    return (otel_slice){"", 0};
+}
+
 void oteli_resource_fini(struct oteli_resource *resource)
 {
     free(resource->otlp);

@@ -27,6 +27,9 @@ otel_status oteli_resource_init(struct oteli_resource *resource, const struct ot
  * process.pid and service.instance.id are its own, where they were found out and not given. */
 otel_status oteli_resource_renew(struct oteli_resource *resource,
                                  const struct oteli_resource *parents);
+/* What it calls the service; empty: nothing that is a text. Points into the resource. */
+otel_slice oteli_resource_service(const struct oteli_resource *resource);
+
 void oteli_resource_fini(struct oteli_resource *resource);
 
 #endif

@@ -7,7 +7,8 @@ import unittest
 import harness
 
 DEFAULT = "http://localhost:4318/v1/traces"
-SAMPLER = "; sampler parentbased_always_on (default)"
+SERVICE = "; service unknown_service:announced (default)"
+SAMPLER = "; sampler parentbased_always_on (default)" + SERVICE
 
 
 def news(*arguments, **env):
@@ -30,7 +31,7 @@ class Announced(unittest.TestCase):
         self.assertRegex(line, r"^spans go to http://.*127\.0\.0\.1:9/base.* "
                                r"\(OTEL_EXPORTER_OTLP_ENDPOINT\) by otlp_http_json_span_exporter "
                                r"\(OTEL_EXPORTER_OTLP_TRACES_PROTOCOL\); "
-                               r"sampler traceidratio 0\.5 \(OTEL_TRACES_SAMPLER\)$")
+                               r"sampler traceidratio 0\.5 \(OTEL_TRACES_SAMPLER\); service ")
 
     def test_the_ratio_is_the_one_in_force(self):
         for given, shown in (("0.5", "0.5"), ("10", "1.0"), (None, "1.0")):
@@ -38,12 +39,23 @@ class Announced(unittest.TestCase):
                 env = {"OTEL_TRACES_SAMPLER_ARG": given} if given else {}
                 lines = news(OTEL_TRACES_SAMPLER="parentbased_traceidratio", **env)
                 self.assertRegex(lines[0], f"; sampler parentbased_traceidratio {shown} "
-                                           r"\(OTEL_TRACES_SAMPLER\)$")
+                                           r"\(OTEL_TRACES_SAMPLER\); service ")
 
     def test_an_argument_that_the_sampler_does_not_take_is_not_shown(self):
         for sampler in "always_on", "parentbased_always_off":
             (line,) = news(OTEL_TRACES_SAMPLER=sampler, OTEL_TRACES_SAMPLER_ARG="0.5")
-            self.assertTrue(line.endswith(f"; sampler {sampler} (OTEL_TRACES_SAMPLER)"), line)
+            self.assertTrue(line.endswith(f"; sampler {sampler} (OTEL_TRACES_SAMPLER){SERVICE}"), line)
+
+    def test_the_service_and_where_its_name_comes_from(self):
+        for env, shown in (({"OTEL_SERVICE_NAME": "shop"}, "shop (OTEL_SERVICE_NAME)"),
+                           ({"OTEL_RESOURCE_ATTRIBUTES": "a=b,service.name=list"}, "list (OTEL_RESOURCE_ATTRIBUTES)"),
+                           ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=list", "OTEL_SERVICE_NAME": "shop"},
+                            "shop (OTEL_SERVICE_NAME)"),
+                           ({"OTEL_ENTITIES": "service{service.name=entity}"}, "entity (OTEL_ENTITIES)"),
+                           ({}, "unknown_service:announced (default)")):
+            with self.subTest(env):
+                (line,) = news(**env)
+                self.assertTrue(line.endswith(f"; service {shown}"), line)
 
     def test_a_bad_argument_in_code_starts_nothing(self):
         for sampler, argument in (("traceidratio", "10"), ("parentbased_jaeger_remote", "endpoint")):
@@ -77,12 +89,13 @@ class Announced(unittest.TestCase):
                          ["spans go to http://127.0.0.1:9/v1/traces (code) by "
                           "otlp_http_json_span_exporter (code), to stdout (code) by "
                           "console_exporter (code), to memory_exporter (code); "
-                          "sampler traceidratio 1.0 (code)"])
+                          "sampler traceidratio 1.0 (code)" + SERVICE])
 
     def test_a_file(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder, "otel.yaml")
             path.write_text("""file_format: "1.0"
+resource: {attributes: [{name: service.name, value: yaml}]}
 tracer_provider:
   sampler: {always_on: }
   processors:
@@ -95,7 +108,7 @@ tracer_provider:
         self.assertEqual(line, f"spans go to http://127.0.0.1:9/t ({path}) by "
                                f"otlp_http_span_exporter ({path}), to http://localhost:4317/ (default) "
                                f"by otlp_grpc_span_exporter ({path}), to stdout ({path}) by "
-                               f"console_exporter ({path}); sampler AlwaysOnSampler ({path})")
+                               f"console_exporter ({path}); sampler AlwaysOnSampler ({path}); service yaml ({path})")
         self.assertEqual(by_variable, line)
 
     def test_what_is_wrong_with_a_file_is_said_once(self):

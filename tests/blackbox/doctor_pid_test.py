@@ -63,7 +63,7 @@ def settings(report):
 
 
 DEFAULT = ("spans go to http://localhost:4318/v1/traces (default) by otlp_http_span_exporter (default); "
-           "sampler parentbased_always_on (default)")
+           "sampler parentbased_always_on (default); service unknown_service:published (default)")
 
 
 def message(report):
@@ -85,7 +85,8 @@ class WhatCounts(unittest.TestCase):
         found = settings(report)
         self.assertEqual(message(report), "spans go to http://127.0.0.1:9/base/v1/traces "
                          "(OTEL_EXPORTER_OTLP_ENDPOINT) by otlp_http_json_span_exporter "
-                         "(OTEL_EXPORTER_OTLP_PROTOCOL); sampler traceidratio 0.5 (OTEL_TRACES_SAMPLER)")
+                         "(OTEL_EXPORTER_OTLP_PROTOCOL); sampler traceidratio 0.5 (OTEL_TRACES_SAMPLER); "
+                         "service unknown_service:published (default)")
         self.assertEqual(found["OTEL_EXPORTER_OTLP_PROTOCOL"], ("http/json", "environment"))
         self.assertEqual(found["OTEL_TRACES_SAMPLER"], ("traceidratio", "environment"))
         self.assertEqual(found["OTEL_TRACES_SAMPLER_ARG"], ("0.5", "environment"))
@@ -102,7 +103,8 @@ class WhatCounts(unittest.TestCase):
             report = report_of(pid)
             self.assertNotIn("SECRET", pathlib.Path(f"/proc/{pid}/maps").read_text())
         self.assertEqual(message(report), "spans go to http://127.0.0.1:9/in/code (code) by "
-                         "otlp_http_span_exporter (code); sampler AlwaysOnSampler (code)")
+                         "otlp_http_span_exporter (code); sampler AlwaysOnSampler (code); "
+                         "service unknown_service:published (default)")
 
     def test_a_default_of_the_program_is_beaten_by_the_environment(self):
         with running("defaults", env={"OTEL_SERVICE_NAME": "environment"}) as pid:

@@ -137,24 +137,30 @@ TEST(without_the_environment_the_program_decides)
 TEST(the_start_says_what_is_a_default_of_the_program)
 {
     const otel_sdk_options *const off =
-        OTEL_SDK_OPTIONS(.defaults = OTEL_SDK_OPTIONS(.traces_exporter = "none",
-                                                      .traces_sampler = "traceidratio",
-                                                      .traces_sampler_arg = "0.25"));
+        OTEL_SDK_OPTIONS(.defaults =
+                             OTEL_SDK_OPTIONS(.service_name = "shop", .traces_exporter = "none",
+                                              .traces_sampler = "traceidratio",
+                                              .traces_sampler_arg = "0.25"));
     assert_string_equal(start_line(off),
                         "spans go nowhere: there is no exporter (default of the program); sampler "
-                        "traceidratio 0.25 (default of the program)\n");
+                        "traceidratio 0.25 (default of the program); service shop (default of the "
+                        "program)\n");
     setenv("OTEL_TRACES_EXPORTER", "otlp/stdout", 1);
     setenv("OTEL_TRACES_SAMPLER", "always_off", 1);
-    assert_string_equal(start_line(off),
-                        "spans go to stdout (OTEL_TRACES_EXPORTER) by otlp_stdout_exporter "
-                        "(OTEL_TRACES_EXPORTER); sampler always_off (OTEL_TRACES_SAMPLER)\n");
+    setenv("OTEL_SERVICE_NAME", "web", 1);
+    assert_string_equal(
+        start_line(off),
+        "spans go to stdout (OTEL_TRACES_EXPORTER) by otlp_stdout_exporter "
+        "(OTEL_TRACES_EXPORTER); sampler always_off (OTEL_TRACES_SAMPLER); service web "
+        "(OTEL_SERVICE_NAME)\n");
 }
 
-/* Where it ends in the start line. */
+/* What the start line says of it. */
 static const char *sampler_of(const otel_sdk_options *defaults)
 {
-    return strstr(start_line(OTEL_SDK_OPTIONS(.traces_exporter = "none", .defaults = defaults)),
-                  "; sampler ");
+    (void)start_line(OTEL_SDK_OPTIONS(.traces_exporter = "none", .defaults = defaults));
+    *strstr(said, "; service ") = '\0';
+    return strstr(said, "; sampler ");
 }
 
 TEST(an_argument_goes_with_the_sampler_beside_it)
@@ -164,13 +170,13 @@ TEST(an_argument_goes_with_the_sampler_beside_it)
 
     setenv("OTEL_TRACES_SAMPLER_ARG", "0.5", 1);
     assert_string_equal(sampler_of(defaults),
-                        "; sampler traceidratio 0.25 (default of the program)\n");
+                        "; sampler traceidratio 0.25 (default of the program)");
     setenv("OTEL_TRACES_SAMPLER", "parentbased_traceidratio", 1);
     assert_string_equal(sampler_of(defaults),
-                        "; sampler parentbased_traceidratio 0.5 (OTEL_TRACES_SAMPLER)\n");
+                        "; sampler parentbased_traceidratio 0.5 (OTEL_TRACES_SAMPLER)");
     unsetenv("OTEL_TRACES_SAMPLER_ARG");
     assert_string_equal(sampler_of(defaults),
-                        "; sampler parentbased_traceidratio 1.0 (OTEL_TRACES_SAMPLER)\n");
+                        "; sampler parentbased_traceidratio 1.0 (OTEL_TRACES_SAMPLER)");
 }
 
 TEST(a_general_variable_beats_a_specific_default)
