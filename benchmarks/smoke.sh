@@ -115,6 +115,12 @@ clock)
             "ticks_to_wall_first_anchor","ticks_to_wall_in_process"]'
     keys='["min_ns","p50_ns","p99_ns","max_ns"]'
     ;;
+processes)
+    cases='["bare","api","linked","threadless","thread","static","file","file_static","file_alone",
+            "connection_bare","connection_postmaster","connection_backend"]'
+    keys='[]'
+    holds='all(.runs > 0 and all(.wall_us, .cpu_us; length == 3 and .[0] >= 0)) and all(.wall_us[0] > 0)'
+    ;;
 nginx)
     command -v wrk >/dev/null && [[ -e ${NGINX_SOURCE:-/usr/share/nginx/src}/configure ]] || {
         printf 'nginx-dev or wrk is not installed\n' >&2

@@ -21,6 +21,8 @@
 #                               off, disabled, sampling 1 %, and tracing all, about 4 minutes; with
 #                               --account, where that time goes (perf); --rival MODULE.so HOST:PORT
 #                               also measures nginx's own module, exporting to that receiver
+#   scripts/bench.sh processes  what otel-c costs programs of a moment, and a process for each
+#                               connection
 #   scripts/bench.sh plot     runs service, span and processor, and draws them into build/bench/
 #
 #   --quick      does it run at all? The figures mean little
@@ -36,7 +38,7 @@ cd "$(dirname "$0")/.."
 
 name=${1:-}
 case $name in
-span | cold | worker | e2e | service | clock | wakeup | delay | profile | nginx) shift ;;
+span | cold | worker | e2e | service | clock | wakeup | delay | profile | nginx | processes) shift ;;
 processor)
     shift
     if [[ ${1:-} == --system ]]; then
@@ -53,7 +55,7 @@ plot)
     exit
     ;;
 *)
-    say "${name:+there is no benchmark \"$name\": }name one of span, cold, worker, processor, wakeup, delay, e2e, service, clock, profile, nginx; or plot, which draws them"
+    say "${name:+there is no benchmark \"$name\": }name one of span, cold, worker, processor, wakeup, delay, e2e, service, clock, profile, nginx, processes; or plot, which draws them"
     exit 2
     ;;
 esac
@@ -66,6 +68,8 @@ if [[ $name == nginx ]]; then
     deps+=(--server-deps)
     target=bench-servers
     command=(benchmarks/servers.py "$name" build-bench)
+elif [[ $name == processes ]]; then
+    command=(benchmarks/processes.py build-bench)
 fi
 scripts/setup.sh "${deps[@]}" >&2
 need_own_tree build-bench
