@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two nginx in a row under wrk, with reloads, and a receiver that is killed: nothing is lost uncounted.
 
-    storm.py BUILD [--seconds 600] [--asan | --valgrind] [--pause-ms 4] [--reload-every 10]
+    storm.py BUILD [--seconds 600] [--asan | --valgrind] [--collector] [--pause-ms 4] [--reload-every 10]
              [--kill-every 30] [--keep FOLDER]
 
 wrk asks the first nginx, which asks the second; both have the module, with the shared libraries of BUILD
-(--asan: BUILD is one of the preset asan). All the while both are reloaded, and the receiver (journal.py) is
-killed and started again. Each of wrk's connections pauses between its requests: without a pause the machine is
+(--asan: BUILD is one of the preset asan). All the while both are reloaded, and the receiver (journal.py; or the
+OpenTelemetry Collector, which takes a kilobyte of disk for each span) is killed and started again. Each of wrk's connections pauses between its requests: without a pause the machine is
 busy, and what the receiver cannot take is dropped all the time. Three witnesses are compared: the access logs, which have the ids of each request's
 span; the receiver's journal; and the final sums of the workers in the error logs. It has failed if
 
@@ -39,6 +39,7 @@ def options_of(words):
     parser.add_argument("--seconds", type=int, default=600)
     parser.add_argument("--asan", action="store_true")
     parser.add_argument("--valgrind", action="store_true")
+    parser.add_argument("--collector", action="store_true")
     parser.add_argument("--pause-ms", type=int, default=4)
     parser.add_argument("--reload-every", type=int, default=10)
     parser.add_argument("--kill-every", type=int, default=30)
@@ -57,11 +58,11 @@ CONNECTIONS = 16
 class Receiver:
     """journal.py in a process of its own, which can be killed."""
 
-    def __init__(self, folder, port):
+    def __init__(self, folder):
+        port = scene.free_port()
+        self.endpoint = f"http://127.0.0.1:{port}"
         self.command = [sys.executable, str(pathlib.Path(__file__).with_name("journal.py")), str(port), str(folder)]
-        self.folder = folder
         self.kills = 0
-        self.start()
 
     def start(self):
         self.process = subprocess.Popen(self.command)
@@ -74,12 +75,44 @@ class Receiver:
     def is_away(self):
         return self.process.poll() is not None
 
+    end = kill
+
+
+class Collector:
+    """The OpenTelemetry Collector (scripts/setup.sh --collector); its files become a journal in the end."""
+
+    def __init__(self, folder):
+        sys.path.append(str(scene.ROOT / "tests/support"))
+        import receiver
+        self.real = receiver.Collector(folder)
+        self.spans_of = receiver.spans_of
+        self.folder, self.endpoint, self.start, self.kills = folder, self.real.endpoint, self.real.start, 0
+
+    def kill(self):
+        self.real.kill()
+        self.kills += 1
+
+    def is_away(self):
+        return self.real.process.poll() is not None
+
+    def end(self):
+        self.real.stop()
+        (self.folder / "acknowledged").write_text("collector\n")
+        with open(self.folder / "spans", "w") as spans:
+            for request in self.real.requests():
+                for group, _, span in self.spans_of(request):
+                    [service] = [held["value"]["stringValue"] for held in group["resource"]["attributes"]
+                                 if held["key"] == "service.name"]
+                    kind = {2: "server", 3: "client"}[span["kind"]]
+                    spans.write(f"{span['traceId']} J {span['spanId']} {span.get('parentSpanId') or '-'} {kind} "
+                                f"{service} collector\n")
+
 
 def storm(folder):
     """The run itself: (front and back, what wrk says); the logs are then in the folder."""
-    port = scene.free_port()
-    receiver = Receiver(folder, port)
-    endpoint = f"http://127.0.0.1:{port}"
+    receiver = (Collector if OPTIONS.collector else Receiver)(folder)
+    receiver.start()
+    endpoint = receiver.endpoint
     log = "access_log access.log ids buffer=64k;"
     try:
         with scene.Nginx(endpoint, f"{log} location / {{ return 200 ok; }}", workers=2, service="back",
@@ -103,7 +136,7 @@ def storm(folder):
             print(f"reloads of both {reloads}, receiver killed {receiver.kills} times")
             return (front, back), wrk.stdout.read()
     finally:
-        receiver.kill()
+        receiver.end()
 
 
 def blow(servers, receiver, wrk):
