@@ -106,7 +106,6 @@ void oteli_active_fini(struct oteli_active_span *active)
     oteli_buffer_fini(&active->unusual.links);
     oteli_buffer_fini(&active->unusual.message);
     oteli_buffer_fini(&active->unusual.name);
-    free(active->places);
     memset(active, 0, sizeof *active);
 }
 

@@ -36,13 +36,6 @@ struct oteli_buffer {
 };
 enum { OTELI_BUFFER_FIRST = 512, OTELI_BUFFER_KEPT = 64 * 1024, OTELI_NAME_INLINE = 48 };
 
-/* Where an attribute stands, and enough of its key to tell most keys apart. */
-struct oteli_attribute_place {
-    uint64_t signature; /* length of the key, and its last four bytes */
-    uint32_t at;        /* of the field's tag */
-    uint32_t key_at;
-};
-
 /* What decides about a span's record beside its ids, in one word: one store sets it. */
 struct oteli_traits {
     uint32_t wire_flags; /* Span.flags */
@@ -139,15 +132,12 @@ struct oteli_active_span {
     struct oteli_buffer attributes; /* Span.attributes fields */
     uint32_t attribute_count;       /* right behind attributes.length: cleared together. A place
                                        of the stack that is free has none */
-    uint32_t place_capacity;
-    uint64_t attribute_filter;            /* of their signatures; void when there are none */
-    struct oteli_attribute_place *places; /* of the attributes, in their order */
-    uint64_t usual_ref;                   /* what the handle of most spans here says: sampled,
+    uint64_t attribute_filter;      /* of their signatures; void when there are none */
+    uint64_t usual_ref;             /* what the handle of most spans here says: sampled,
                                              recorded, and of a random trace id */
     const otel_thread_context_record
         *shown; /* what was published when the place above it was written */
 
-    char name[OTELI_NAME_INLINE]; /* or, if longer, in unusual.name */
     union {
         struct {
             uint32_t hold;  /* see oteli_active_hold */
@@ -157,6 +147,7 @@ struct oteli_active_span {
         uint64_t hold_and_below;
     };
 
+    char name[OTELI_NAME_INLINE]; /* or, if longer, in unusual.name */
     struct oteli_unusual unusual;
     union {
         struct {
@@ -175,6 +166,7 @@ struct oteli_active_span {
     };
     uint64_t baggage;                  /* attached: the context's, held; 0 in every other place */
     otel_thread_context_record *apart; /* what is published where the place cannot be */
+    uint64_t unused;                   /* the rest of the last cache line */
 };
 _Static_assert(offsetof(struct oteli_active_span, name) == 128, "names begin a cache line");
 _Static_assert(sizeof(struct oteli_active_span) == 320, "five cache lines");

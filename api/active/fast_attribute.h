@@ -41,6 +41,39 @@ static inline uint64_t oteli_signature_bit(uint64_t signature)
     return UINT64_C(1) << (signature * UINT64_C(0x9e3779b97f4a7c15) >> 58);
 }
 
+/* An attribute of a span, as it stands among its bytes. */
+struct oteli_attribute {
+    const uint8_t *key;
+    size_t key_length;
+    const uint8_t *end;
+};
+
+/* Read the one whose tag is at `at`. */
+static inline struct oteli_attribute oteli_attribute_at(const uint8_t *at)
+{
+    at += oteli_varint_size(OTELI_TAG(OTELI_SPAN_ATTRIBUTES, OTELI_WIRE_BYTES));
+    const size_t length = (size_t)oteli_get_varint(&at);
+    const uint8_t *end = at + length;
+    at += oteli_varint_size(OTELI_TAG(OTELI_KEY_VALUE_KEY, OTELI_WIRE_BYTES));
+    const size_t key_length = (size_t)oteli_get_varint(&at);
+    return (struct oteli_attribute){at, key_length, end};
+}
+
+/* The one with this key, or the end of all. */
+static inline uint8_t *oteli_attribute_find(const struct oteli_active_span *active, const char *key,
+                                            size_t key_length)
+{
+    uint8_t *at = active->attributes.data;
+    uint8_t *const end = at + active->attributes.length;
+    while (at < end) {
+        const struct oteli_attribute found = oteli_attribute_at(at);
+        if (found.key_length == key_length && memcmp(found.key, key, key_length) == 0)
+            break;
+        at += found.end - at;
+    }
+    return at;
+}
+
 /* Four bytes at once, so that they reach memory as one piece. */
 static inline void oteli_put_four(uint8_t *at, unsigned a, size_t b, unsigned c, size_t d)
 {
@@ -49,7 +82,6 @@ static inline void oteli_put_four(uint8_t *at, unsigned a, size_t b, unsigned c,
 
 /* An attribute being written. */
 struct oteli_short {
-    uint64_t signature;
     uint64_t filter;
     uint32_t at; /* of its tag */
     uint8_t *out;
@@ -65,12 +97,10 @@ static OTELI_INLINE bool oteli_short_begin(struct oteli_short *made,
     made->at = active->attributes.length;
     if (OTELI_UNLIKELY(key_length - OTELI_SHORT_KEY_LEAST >
                        OTELI_SHORT_KEY_MOST - OTELI_SHORT_KEY_LEAST) ||
-        OTELI_UNLIKELY(count >= active->place_capacity) ||
         OTELI_UNLIKELY(count >= limits->attributes) ||
         OTELI_UNLIKELY(active->attributes.capacity - made->at < OTELI_SHORT_ROOM))
         return false;
-    made->signature = oteli_signature(key, key_length);
-    const uint64_t bit = oteli_signature_bit(made->signature);
+    const uint64_t bit = oteli_signature_bit(oteli_signature(key, key_length));
     const uint64_t filter = count != 0 ? active->attribute_filter : 0;
     made->filter = filter | bit;
     made->out = active->attributes.data + made->at;
@@ -89,10 +119,6 @@ static OTELI_INLINE uint64_t oteli_short_key(const struct oteli_short *made, con
 static OTELI_INLINE bool oteli_short_finish(const struct oteli_short *made,
                                             struct oteli_active_span *active, size_t inner)
 {
-    struct oteli_attribute_place *place = &active->places[active->attribute_count];
-    place->signature = made->signature;
-    place->at = made->at;
-    place->key_at = made->at + 4;
     active->attribute_filter = made->filter;
     active->attribute_count++;
     active->attributes.length = made->at + 2 + (uint32_t)inner;

@@ -12,27 +12,23 @@ enum { PLACES_MOST = 64 };
 /* The value of an attribute stands behind its key. */
 static void peek_recorded(const struct oteli_active_span *active, struct oteli_peek *peek)
 {
-    const uint64_t signature = oteli_signature(peek->key, peek->key_length);
-    const uint8_t *bytes = active->attributes.data;
+    const uint8_t *end = active->attributes.data + active->attributes.length;
+    const uint8_t *found = oteli_attribute_find(active, peek->key, peek->key_length);
+    struct oteli_field value;
     peek->status = active->unusual.status;
-    for (uint32_t i = 0; i < active->attribute_count; i++) {
-        const struct oteli_attribute_place *place = &active->places[i];
-        if (place->signature != signature ||
-            memcmp(bytes + place->key_at, peek->key, peek->key_length) != 0)
-            continue;
-        const uint8_t *at = bytes + place->key_at + peek->key_length;
-        struct oteli_field value;
-        if (!oteli_next_field(&at, bytes + active->attributes.length, &value))
-            return;
-        at = value.bytes;
-        if (!oteli_next_field(&at, value.bytes + value.length, &value) ||
-            value.number != OTELI_ANY_STRING)
-            return;
-        peek->length = value.length;
-        if (value.bytes != NULL)
-            memcpy(peek->value, value.bytes, value.length < peek->size ? value.length : peek->size);
+    if (active->attribute_count == 0 || found == end)
         return;
-    }
+    const struct oteli_attribute attribute = oteli_attribute_at(found);
+    const uint8_t *at = attribute.key + attribute.key_length;
+    if (!oteli_next_field(&at, attribute.end, &value))
+        return;
+    at = value.bytes;
+    if (!oteli_next_field(&at, value.bytes + value.length, &value) ||
+        value.number != OTELI_ANY_STRING)
+        return;
+    peek->length = value.length;
+    if (value.bytes != NULL)
+        memcpy(peek->value, value.bytes, value.length < peek->size ? value.length : peek->size);
 }
 
 /* Whether a span that records came from outside of this process, or from nowhere. */
