@@ -16,7 +16,8 @@
 #                 (unit tests), Python with protobuf (an independent decoder), and --bench-deps
 #   --full-deps   all of the above, and what the other steps of scripts/test.sh use: Doxygen, clang 14
 #                 (OTEL_LLVM_VERSION) with its tools and runtime (sanitizers, fuzzing, lint,
-#                 format), tcc, valgrind, Spin, gdb, libabigail, man, Go (pprof), nginx with its headers, wrk
+#                 format), tcc, valgrind, Spin, gdb, libabigail, man, Go (pprof), nginx with its headers, wrk,
+#                 the libraries that redis is built with
 #   --aarch64     what builds and runs the tests of aarch64.*: a compiler for that processor, QEMU's
 #                 emulator of programs, and the libraries those tests are linked with
 #   --collector   the OpenTelemetry Collector, made with its own builder from
@@ -59,6 +60,7 @@ readonly full_packages=(
     "clang-$llvm" "clang-tidy-$llvm" "clang-format-$llvm" "libclang-rt-$llvm-dev" "lld-$llvm"
     "python3-clang-$llvm"
     valgrind tcc spin gdb luajit rustc abigail-tools curl
+    dpkg-dev patch libhiredis-dev libjemalloc-dev liblua5.1-0-dev liblzf-dev lua-bitop-dev lua-cjson-dev # redis
 )
 
 # The compiler comes with its C library; the rest is of the other architecture, for which nothing
