@@ -28,8 +28,8 @@
 
 /* What is counted of where parents come from. */
 enum oteli_origin {
-    OTELI_ORIGIN_NONE = 0,
-    OTELI_ORIGIN_LOCAL = 1,
+    OTELI_ORIGIN_LOCAL = 0,
+    OTELI_ORIGIN_NONE = 1,
     OTELI_ORIGIN_REMOTE = 2,
     OTELI_ORIGINS = 3
 };
@@ -138,8 +138,8 @@ struct oteli_thread {
 };
 
 _Static_assert(offsetof(struct oteli_thread, quota_end) == 64, "the first cache line is full");
-_Static_assert(offsetof(struct oteli_thread, counts.recorded[OTELI_ORIGIN_LOCAL]) == 128,
-               "and so is the second");
+_Static_assert(offsetof(struct oteli_thread, counts.recorded[OTELI_ORIGIN_NONE]) == 128,
+               "so is the second, and most spans write to no third");
 
 extern struct oteli_thread oteli_empty_thread;
 
