@@ -5,7 +5,7 @@
 #
 #   integrations/redis/build.sh FOLDER [COMPILER-OPTION...]
 #
-# leaves redis-server, redis-cli and redis-benchmark in FOLDER. The source is that of Debian 12's
+# leaves redis-server, redis-cli and redis-benchmark in FOLDER, unless they are there. The source is that of Debian 12's
 # package, which apt-get fetches without root and without `deb-src` in the machine's lists, or a copy
 # of the folder that REDIS_SOURCE names. REDIS_BARE=1 leaves the patch out, to compare. Status 3:
 # there is no source.
@@ -52,6 +52,7 @@ if [[ ! -f $folder/is-patched || $here/otel.patch -nt $folder/is-patched ]]; the
         die "otel.patch is for redis 7.0.15 as Debian 12 has it, see $log"
     touch "$folder/is-patched"
 fi
+[[ ! $folder/redis-benchmark -nt $folder/is-patched ]] || exit 0 # redis's make would build all again
 
 # The libraries are Debian's where Debian's changes are in the source, as in its package.
 options=(OPTIMIZATION=-O2 "CFLAGS=$*" "LDFLAGS=$*")
