@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What tracing costs a server that people run: CPU time a request, by thread.
 
-    servers.py nginx BUILD-FOLDER [--quick] [--rounds N] [--account] [--rival MODULE.so HOST:PORT]
+    servers.py nginx|redis BUILD-FOLDER [--quick] [--rounds N] [--account] [--rival MODULE.so HOST:PORT]
 
 scripts/bench.sh calls it; docs/PERFORMANCE.md ("In servers") says what the figures mean. Every case is
 a server of its own. All of them run side by side, pinned, and are loaded in turn, a second each, in

@@ -23,6 +23,8 @@ COPIES = re.compile(r"_copy_|copy_user|rep_movs|copy_(to|from)_iter")
 def part_of(frames):
     """The part of a program that a sample fell into, and its function; frames from the inside out."""
     function, image = frames[0]
+    if image == "redis-server" and function.startswith("otel"):
+        return "module", function
     if "kernel" not in image:
         return next((part for name, part in PARTS if image.startswith(name)), image), function
     if COPIES.search(function):

@@ -202,4 +202,42 @@ class Nginx(Server):
         return (self.path / "error.log").read_text()
 
 
-KINDS = {"nginx": Nginx}
+class Redis(Server):
+    cases = ("bare", "disabled", "sampled_1", "all", "all_apart")
+    rate = 200_000  # commands a second, of the last slice
+
+    @staticmethod
+    def build(options):
+        folder = options.build / "benchmarks/redis"
+        write_package(folder, options.build)
+        for kind, more in (("bare", {"REDIS_BARE": "1"}), ("traced", {})):
+            output(ROOT / "integrations/redis/build.sh", folder / kind,
+                   env=dict(os.environ, PKG_CONFIG_PATH=str(folder), **more))
+        return folder
+
+    def launch(self, environment):
+        program = self.tools / ("bare" if self.name == "bare" else "traced") / "redis-server"
+        return start([program, "--port", self.port, "--bind", "127.0.0.1", "--dir", self.path, "--save", "",
+                      "--logfile", "log"], {SERVER_CORE}, env={"PATH": os.environ["PATH"], **environment})
+
+    def worker(self):
+        self.benchmark("set", 16_000)
+        return self.process.pid
+
+    def benchmark(self, command, count):
+        text = output("taskset", "-c", ",".join(map(str, LOAD_CORES)), self.tools / "bare/redis-benchmark", "-p",
+                      self.port, "-c", CONNECTIONS, "-P", 16, "-t", command, "-n", count, "--csv")
+        return float(re.search(r'^"%s","([\d.]+)"' % command.upper(), text, re.M).group(1))
+
+    def load(self, seconds):
+        count = int(self.rate * seconds) // 16 * 16
+        self.rate = self.benchmark("get", count)
+        return count, count / self.rate
+
+    def quit(self):
+        self.process.terminate()
+        self.process.wait(30)
+        return (self.path / "log").read_text()
+
+
+KINDS = {"nginx": Nginx, "redis": Redis}

@@ -23,6 +23,7 @@
 #                               also measures nginx's own module, exporting to that receiver
 #   scripts/bench.sh processes  what otel-c costs programs of a moment, and a process for each
 #                               connection
+#   scripts/bench.sh redis    the same of a command in redis, 16 at a time, with a span for each
 #   scripts/bench.sh plot     runs service, span and processor, and draws them into build/bench/
 #
 #   --quick      does it run at all? The figures mean little
@@ -38,7 +39,7 @@ cd "$(dirname "$0")/.."
 
 name=${1:-}
 case $name in
-span | cold | worker | e2e | service | clock | wakeup | delay | profile | nginx | processes) shift ;;
+span | cold | worker | e2e | service | clock | wakeup | delay | profile | nginx | redis | processes) shift ;;
 processor)
     shift
     if [[ ${1:-} == --system ]]; then
@@ -55,7 +56,7 @@ plot)
     exit
     ;;
 *)
-    say "${name:+there is no benchmark \"$name\": }name one of span, cold, worker, processor, wakeup, delay, e2e, service, clock, profile, nginx, processes; or plot, which draws them"
+    say "${name:+there is no benchmark \"$name\": }name one of span, cold, worker, processor, wakeup, delay, e2e, service, clock, profile, nginx, redis, processes; or plot, which draws them"
     exit 2
     ;;
 esac
@@ -64,7 +65,7 @@ logs=$(cache_dir)/logs
 deps=(--bench-deps)
 target=bench-$name
 command=("build-bench/benchmarks/bench-$name")
-if [[ $name == nginx ]]; then
+if [[ $name == nginx || $name == redis ]]; then
     deps+=(--server-deps)
     target=bench-servers
     command=(benchmarks/servers.py "$name" build-bench)

@@ -10,7 +10,8 @@
 #                 libmicrohttpd for otel-view and the examples, protobuf-c and nghttp2 for otel-view,
 #                 OpenSSL for certificates of tests)
 #   --bench-deps  the same, and what the benchmarks work with (SQLite, zlib)
-#   --server-deps what the benchmarks of servers work with: nginx with its headers, wrk, perf
+#   --server-deps what the benchmarks of servers work with: nginx with its headers, wrk, perf, and
+#                 the libraries that redis is built with
 #   --plot-deps   what draws their figures (gnuplot, jq)
 #   --test-deps   those that a build needs, and what the first tier of scripts/test.sh uses: cmocka
 #                 (unit tests), Python with protobuf (an independent decoder), and --bench-deps
@@ -50,7 +51,10 @@ readonly build_packages=(
     ca-certificates
 )
 readonly bench_packages=(libsqlite3-dev)
-readonly server_packages=(nginx-dev wrk linux-perf python3)
+readonly server_packages=(
+    nginx-dev wrk linux-perf python3
+    dpkg-dev patch libhiredis-dev libjemalloc-dev liblua5.1-0-dev liblzf-dev lua-bitop-dev lua-cjson-dev # redis
+)
 readonly plot_packages=(gnuplot-nox jq)
 readonly test_packages=(
     libcmocka-dev protobuf-compiler git python3 python3-protobuf python3-venv
@@ -60,7 +64,6 @@ readonly full_packages=(
     "clang-$llvm" "clang-tidy-$llvm" "clang-format-$llvm" "libclang-rt-$llvm-dev" "lld-$llvm"
     "python3-clang-$llvm"
     valgrind tcc spin gdb luajit rustc abigail-tools curl
-    dpkg-dev patch libhiredis-dev libjemalloc-dev liblua5.1-0-dev liblzf-dev lua-bitop-dev lua-cjson-dev # redis
 )
 
 # The compiler comes with its C library; the rest is of the other architecture, for which nothing
