@@ -5,10 +5,10 @@
 #
 #   integrations/redis/build.sh FOLDER [COMPILER-OPTION...]
 #
-# leaves redis-server, redis-cli and redis-benchmark in FOLDER, unless they are there. The source is that of Debian 12's
-# package, which apt-get fetches without root and without `deb-src` in the machine's lists, or a copy
-# of the folder that REDIS_SOURCE names. REDIS_BARE=1 leaves the patch out, to compare. Status 3:
-# there is no source.
+# leaves redis-server, redis-cli and redis-benchmark in FOLDER, unless they are there. The source is
+# that of Debian 12's package, which apt-get fetches without root and without `deb-src` in the
+# machine's lists, or a copy of the folder that REDIS_SOURCE names. REDIS_BARE=1 leaves the patch
+# out, to compare. Status 3: there is no source.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
