@@ -407,6 +407,55 @@ class Json(unittest.TestCase):
                            "endTimeUnixNano": str(START + 1000000)}])
 
 
+class Discard(unittest.TestCase):
+    def counted(self, out):
+        """The sums of the lines: spans, requests, bytes."""
+        lines = [re.fullmatch(r"(\d+) spans in (\d+) requests of (\d+) bytes", line) for line in out.splitlines()]
+        return tuple(sum(int(line[number]) for line in lines) for number in (1, 2, 3))
+
+    def test_requests_are_answered_and_counted(self):
+        view = Viewer("--discard")
+        two = make_request("shop", (1, 0, "root", 0, 1), (2, 1, "child", 0, 1))
+        two.resource_spans[0].scope_spans.add().spans.add(name="of another scope, without ids")
+        two.resource_spans.add().scope_spans.add().spans.add()
+        bodies = [two.SerializeToString(), b"", make_request("bank", (1, 0, "x" * 100000, 0, 1)).SerializeToString()]
+        for body in bodies:
+            answer, content = view.post(body)
+            self.assertEqual((answer.status, content), (200, b""))
+        self.assertEqual(view.post(gzip.compress(bodies[0]), Content_Encoding="gzip")[0].status, 200)
+        out, err = view.end(signal.SIGTERM)
+        size = sum(map(len, bodies)) + len(bodies[0])
+        self.assertEqual(self.counted(out), (9, 4, size))
+        self.assertEqual(err, [f"received 9 spans in 4 requests of {size} bytes"])
+
+    def test_the_real_exporter_by_both_protocols(self):
+        for protocol in "http/protobuf", "grpc":
+            view = Viewer("--discard", "--count", "1")
+            done = view.send(protocol)
+            out, err = view.end()
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("delivered 1", done.stdout)
+            self.assertEqual(self.counted(out)[:2], (1, 1))
+            self.assertRegex(err[0], r"^received 1 spans in 1 requests of \d+ bytes$")
+
+    def test_a_line_comes_before_the_end(self):
+        view = Viewer("--discard")
+        view.post(make_request("shop", (1, 0, "root", 0, 1)))
+        line = view.process.stdout.readline().decode()
+        out, _ = view.end(signal.SIGTERM)
+        self.assertEqual((self.counted(line)[:2], out), ((1, 1), ""))
+
+    def test_what_is_cut_or_broken_is_refused_and_not_counted(self):
+        view = Viewer("--discard")
+        body = make_request("shop", (1, 0, "root", 0, 1)).SerializeToString()
+        for bad in b"hello", body[:-1], body[:3]:
+            self.assertEqual(view.post(bad)[0].status, 400)
+        out, err = view.end(signal.SIGTERM)
+        self.assertEqual(out, "")
+        self.assertEqual(err, ["otel-view: refused a request: the body is no ExportTraceServiceRequest"] * 3
+                         + ["received 0 spans in 0 requests of 0 bytes"])
+
+
 class Refusing(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -490,7 +539,8 @@ class CommandLine(unittest.TestCase):
         for options in (["--port", "x"], ["--grpc-port", "65536"], ["--port", "65536"], ["--count", "-1"],
                         ["--count", "0"], ["--nonsense"], ["argument"],
                         ["--longer", "x"], ["--longer", "-1"], ["--longer", "nan"], ["--json", "--follow"],
-                        ["--json", "--error"], ["--all", "--json"]):
+                        ["--json", "--error"], ["--all", "--json"],
+                        ["--discard", "--json"], ["--follow", "--discard"], ["--discard", "--longer", "1"]):
             done = self.run_view(*options)
             self.assertEqual(done.returncode, 2, options)
             self.assertIn("otel-view", done.stderr)

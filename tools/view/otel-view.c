@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tools/view/otel-view.c - receive OTLP on loopback and show the traces, for people or as JSON.
+/* tools/view/otel-view.c - receive OTLP on loopback and show the traces, for people or as JSON,
+ * or only count.
  *
  *     otel-view                                  in one terminal
  *     OTEL_TRACES_EXPORTER=otlp ./my-program     in another
  *
- * One thread waits for requests, signals and the moment when a trace is complete. Drawings
- * and JSON go to stdout; what otel-view says of itself goes to stderr. */
+ * One thread waits for requests, signals and the moment when a trace is complete. Drawings,
+ * JSON and counts go to stdout; what otel-view says of itself goes to stderr. */
 #include "common/clock/time_units.h"
 #include "opentelemetry/proto/collector/trace/v1/trace_service.pb-c.h"
 #include "proto/json.h"
 #include "tools/view/view_check.h"
+#include "tools/view/view_discard.h"
 #include "tools/view/view_grpc.h"
 #include "tools/view/view_http.h"
 #include "tools/view/view_options.h"
@@ -33,6 +35,7 @@ enum {
 struct view {
     struct view_options options;
     struct view_spans spans;
+    struct view_discard discard;
     struct view_http http;
     struct view_grpc grpc;
     uint64_t last_ns; /* monotonic: the last request, or the start */
@@ -74,6 +77,19 @@ static unsigned refuse(unsigned status, const char *why)
 {
     fprintf(stderr, "otel-view: refused a request: %s\n", why);
     return status;
+}
+
+static unsigned discard_request(void *state, const uint8_t *body, size_t length, char *why,
+                                size_t why_size)
+{
+    struct view *view = state;
+    view->last_ns = now_ns();
+    if (!view_discard_count(&view->discard, body, length, view->last_ns)) {
+        snprintf(why, why_size, "the body is no ExportTraceServiceRequest");
+        return refuse(400, why);
+    }
+    view->spans.received = view->discard.all.spans;
+    return 0;
 }
 
 static unsigned take_request(void *state, const uint8_t *body, size_t length, char *why,
@@ -142,13 +158,16 @@ static bool step(struct view *view, int signals, int limit_ms)
     view_http_run(&view->http);
     view_grpc_run(&view->grpc);
     view_spans_draw_ready(&view->spans, now_ns());
+    if (!view_discard_print(&view->discard, stdout, now_ns(), false))
+        view->spans.failed = true;
     return true;
 }
 
 static void serve(struct view *view, int signals)
 {
     while (!is_enough(view)) {
-        const bool waiting = view->spans.waiting.count != 0 || view->options.idle_exit_ms != 0;
+        const bool waiting = view->spans.waiting.count != 0 || view->options.idle_exit_ms != 0 ||
+                             view->discard.line.requests != 0;
         if (!step(view, signals, waiting ? TICK_MS : 60000))
             return;
     }
@@ -171,7 +190,7 @@ static bool cannot_listen(uint16_t port)
 /* Listen, and say where. */
 static bool start(struct view *view)
 {
-    const struct view_taker taker = {take_request, view};
+    const struct view_taker taker = {view->options.discard ? discard_request : take_request, view};
     if (!view_http_start(&view->http, view->options.port, taker))
         return cannot_listen(view->options.port);
     if (!view_grpc_start(&view->grpc, view->options.grpc_port, taker)) {
@@ -190,6 +209,28 @@ static bool start(struct view *view)
         fprintf(stderr, ", for gRPC on http://127.0.0.1:%u", (unsigned)view->grpc.port);
     fprintf(stderr, "\n");
     return true;
+}
+
+/* Show what has not been shown, and say how much has come. */
+static void conclude(struct view *view)
+{
+    const struct view_spans *spans = &view->spans;
+    view_spans_draw_all(&view->spans);
+    if (!view_discard_print(&view->discard, stdout, now_ns(), true))
+        view->spans.failed = true;
+    fprintf(stderr, "received %" PRIu64 " spans", spans->received);
+    if (view->options.discard)
+        fprintf(stderr, " in %" PRIu64 " requests of %" PRIu64 " bytes", view->discard.all.requests,
+                view->discard.all.bytes);
+    if (spans->twice != 0)
+        fprintf(stderr, " (%" PRIu64 " twice)", spans->twice);
+    if (view_filter_is_set(&view->options.filter))
+        fprintf(stderr, ", showed %" PRIu64 " of %" PRIu64 " %s", spans->shown,
+                spans->shown + spans->hidden,
+                view->options.form == VIEW_LINES ? "spans" : "traces");
+    fprintf(stderr, "\n");
+    if (spans->failed)
+        fprintf(stderr, "otel-view: cannot write to stdout\n");
 }
 
 int main(int argc, char **argv)
@@ -215,18 +256,8 @@ int main(int argc, char **argv)
     serve(&view, signals);
     view_http_stop(&view.http);
     view_grpc_stop(&view.grpc);
-    view_spans_draw_all(&view.spans);
-    fprintf(stderr, "received %" PRIu64 " spans", view.spans.received);
-    if (view.spans.twice != 0)
-        fprintf(stderr, " (%" PRIu64 " twice)", view.spans.twice);
-    if (view_filter_is_set(&view.options.filter))
-        fprintf(stderr, ", showed %" PRIu64 " of %" PRIu64 " %s", view.spans.shown,
-                view.spans.shown + view.spans.hidden,
-                view.options.form == VIEW_LINES ? "spans" : "traces");
-    fprintf(stderr, "\n");
+    conclude(&view);
     const bool failed = view.spans.failed;
-    if (failed)
-        fprintf(stderr, "otel-view: cannot write to stdout\n");
     view_spans_fini(&view.spans);
     close(signals);
     return failed ? 1 : 0;

@@ -21,6 +21,8 @@ static const char usage_text[] =
     "\n"
     "  --follow         print a line for each span as it comes, instead of drawing traces\n"
     "  --json           print each request as a line of OTLP/JSON instead\n"
+    "  --discard        for load: look into no span, but count spans, requests and bytes, and\n"
+    "                   print each second how many have come\n"
     "  --all            leave nothing out: all attributes, events and links, uncut\n"
     "\n"
     "  --service NAME   show only traces with a span of this service; with --follow only spans.\n"
@@ -82,6 +84,9 @@ static bool take_option(struct view_options *options, int option, const char *ar
     case 'j':
         options->json = true;
         return true;
+    case 'd':
+        options->discard = true;
+        return true;
     case 'a':
         options->all = true;
         return true;
@@ -109,9 +114,16 @@ static int check(struct view_options *options, bool has_port)
 {
     if (has_port && !options->needs_grpc)
         options->grpc_port = 0;
-    if (!options->json)
+    if (!options->json && !options->discard)
         return -1;
-    if (options->form == VIEW_LINES || options->all || view_filter_is_set(&options->filter)) {
+    const bool chooses =
+        options->form == VIEW_LINES || options->all || view_filter_is_set(&options->filter);
+    if (options->discard && (chooses || options->json)) {
+        fprintf(stderr, "otel-view: --discard looks into no span, so without --follow, --json, "
+                        "--all, --service, --name, --error and --longer\n");
+        return 2;
+    }
+    if (chooses) {
         fprintf(stderr, "otel-view: --json prints requests as they are, so without --follow, "
                         "--all, --service, --name, --error and --longer\n");
         return 2;
@@ -126,6 +138,7 @@ int view_options_parse(struct view_options *options, int argc, char **argv)
                                           {"grpc-port", required_argument, NULL, 'g'},
                                           {"follow", no_argument, NULL, 'f'},
                                           {"json", no_argument, NULL, 'j'},
+                                          {"discard", no_argument, NULL, 'd'},
                                           {"all", no_argument, NULL, 'a'},
                                           {"service", required_argument, NULL, 's'},
                                           {"name", required_argument, NULL, 'n'},

@@ -11,6 +11,7 @@ struct view_options {
     uint16_t port, grpc_port; /* 0: any free one */
     bool needs_grpc;          /* --grpc-port was given */
     bool json;
+    bool discard;
     enum view_form form;
     bool all;
     struct view_filter filter;
