@@ -197,7 +197,8 @@
     ROW(traces_exporter, "OTEL_TRACES_EXPORTER", OTELI_TYPE_LIST, "otlp", 0, 0,                   \
         "otlp console otlp/stdout none -zipkin -logging", OTELI_OPTION,                           \
         "Where spans go; with several exporters, to each of them. `none`: spans are sampled and " \
-        "propagated, and then discarded.")                                                        \
+        "propagated, and then discarded, and `otel_tracer_enabled` is false; where the program "  \
+        "has exporters or processors of its own, those still get spans.")                         \
     ROW(exporter_otlp_endpoint, "OTEL_EXPORTER_OTLP_ENDPOINT", OTELI_TYPE_STRING, NULL, 0, 0,     \
         NULL, OTELI_OPTION,                                                                       \
         "The base URL of the receiver; `v1/traces` is put behind it. Unset: "                     \

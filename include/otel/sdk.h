@@ -161,15 +161,17 @@ OTEL_API OTEL_MUST_USE otel_status otel_start_with(const otel_sdk_options *optio
  * thread, also concurrently. */
 OTEL_API OTEL_MUST_USE otel_status otel_flush(int64_t timeout_ms);
 
-/* Flush, stop the exporter thread, and turn the API back into the harmless one without an
- * SDK. Returns within `timeout_ms` whatever the receiver does, and at most 50 ms later when
- * an exporter does not come back at all; spans that were not exported by then are counted
- * as dropped, and the answer is OTEL_ERROR_TIMEOUT. OTEL_ERROR_EXPORT_FAILED: spans were dropped
- * or rejected since otel_start, whether or not a flush has answered for them: the statistics say
- * why. The second call answers OTEL_ERROR_NOT_STARTED. Every program calls this before it
- * ends, and so does a forked child that traces: spans that are queued when a process ends are lost,
- * which the default log handler says after an exit(). A program that leaves main by pthread_exit
- * calls this before its last thread ends, or the exporter thread keeps the process. */
+/* Flush, stop the exporter thread, and turn the API back into the harmless one without an SDK.
+ * Returns within `timeout_ms` whatever the receiver does, and at most 50 ms later when an exporter
+ * does not come back at all; spans that were not exported by then are counted as dropped, and the
+ * answer is OTEL_ERROR_TIMEOUT. OTEL_ERROR_EXPORT_FAILED: spans were dropped or rejected since
+ * otel_start, whether or not a flush has answered for them: the statistics say why. OTEL_OK says
+ * nothing about spans that are open: they are not exported, they stay `open` in the statistics, and
+ * one that ends later is dropped (OTEL_DROP_ALREADY_SHUTDOWN). The second call answers
+ * OTEL_ERROR_NOT_STARTED. Every program calls this before it ends, and so does a forked child that
+ * traces: spans that are queued when a process ends are lost, which the default log handler says
+ * after an exit(). A program that leaves main by pthread_exit calls this before its last thread
+ * ends, or the exporter thread keeps the process. */
 OTEL_API OTEL_MUST_USE otel_status otel_shutdown(int64_t timeout_ms);
 
 /* Without a thread (otel_sdk_options.threadless): be the exporter thread for `timeout_ms` (0:
@@ -221,7 +223,8 @@ typedef struct otel_stats {
 OTEL_API otel_status otel_stats_read(size_t pipeline, otel_stats *stats);
 
 /* Write one line for people, for example
- *     delivered 9,812, withheld 12 (cancelled 12), dropped 188 (queue_full 188)
+ *     delivered 9,812, open 3, withheld 12 (cancelled 12), dropped 188 (queue_full 188)
+ * Of the other counts, those that are zero are left out; `started` and `ended` are never in it.
  * Returns its length without the NUL; cut to `size`. */
 OTEL_API size_t otel_stats_describe(const otel_stats *stats, char *text, size_t size);
 

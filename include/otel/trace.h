@@ -30,7 +30,6 @@ typedef struct otel_tracer_options {
     size_t attribute_count;
     size_t schema_url_length; /* 0: up to its NUL */
 } otel_tracer_options;
-
 #define OTEL_TRACER_OPTIONS(...) \
     (&(otel_tracer_options){.size = sizeof(otel_tracer_options), __VA_ARGS__})
 
@@ -39,7 +38,8 @@ OTEL_API otel_tracer *otel_tracer_get(const char *name, const char *version);
 OTEL_API otel_tracer *otel_tracer_get_with(const char *name, const char *version,
                                            const otel_tracer_options *options);
 
-/* Whether a span started now could reach an exporter or a processor. It changes: ask for each. */
+/* Whether a span started now could reach an exporter or a processor: not without an SDK, nor with
+ * OTEL_TRACES_EXPORTER=none where the program has none of its own. It changes: ask for each. */
 OTEL_API bool otel_tracer_enabled(const otel_tracer *tracer);
 
 /* Ask otel_sdk_options.tracer_enabled about every tracer again. Any thread. */
@@ -78,7 +78,6 @@ typedef struct otel_span_options {
     uint64_t start_ns; /* Unix time; 0: now. Below 2^63 */
     bool hold;         /* hold the spans below this one back until it ends: see otel_span_cancel */
 } otel_span_options;
-
 #define OTEL_SPAN_OPTIONS(...) \
     (&(otel_span_options){.size = sizeof(otel_span_options), __VA_ARGS__})
 
@@ -175,10 +174,11 @@ OTEL_INLINE void otel_span_end_at(otel_span span, uint64_t end_ns)
  * instead, and else all is exported. Below one that was decided against, .hold does nothing. */
 OTEL_API void otel_span_cancel(otel_span span);
 
-/* End a span, but withhold it (OTEL_WITHHELD_TOO_SHORT) if it took less than `min_ns` and has no
- * children. For an entered span, they are all that its thread has started meanwhile, but entered
- * ones that were withheld so; for a started one, those of any thread, and it has some if it was
- * attached. Others (of another process, otel_span_record) are not known, and lose their parent. */
+/* End a span. If it took less than `min_ns` and has no children, withhold it
+ * (OTEL_WITHHELD_TOO_SHORT). The children of an entered span are all spans that its thread has
+ * started since, but entered ones that were withheld by this call. Those of a started span are the
+ * spans of any thread below it; if it was attached, it has some. Children in another process and
+ * those of otel_span_record are not known: they lose their parent. */
 OTEL_API void otel_span_end_unless_shorter(otel_span span, uint64_t min_ns);
 
 /* An entered span that is named by an address, and what looks its name up when it is exported: that
