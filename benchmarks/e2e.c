@@ -199,6 +199,8 @@ int main(int count, char **arguments)
     for (unsigned i = 0; i < repetitions; i++) {
         load.send = NULL;
         repeat(&ours, &sink, &load);
+        if (ours.requests == 0)
+            bench_fail("nothing was sent");
         load.requests = ours.requests;
         load.bytes = (size_t)(ours.bytes / ours.requests);
         load.send = e2e_floor_libcurl;
