@@ -543,11 +543,11 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
     show_fast(span, thread, active, options, &made);
 }
 
-/* Options that say nothing but the kind and attributes. */
+/* Options that say nothing but the kind and attributes, or that it be a root where it is anyway. */
 static inline bool are_simple(const otel_span_options *options)
 {
-    return !options->root && options->parent == NULL && options->links == NULL &&
-           options->start_ns == 0 && !oteli_hold_is_wanted(options) &&
+    return (!options->root || oteli_self->top->self.opaque[2] == 0) && options->parent == NULL &&
+           options->links == NULL && options->start_ns == 0 && !oteli_hold_is_wanted(options) &&
            (unsigned)options->kind <= OTEL_SPAN_KIND_CONSUMER;
 }
 
