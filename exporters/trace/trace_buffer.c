@@ -55,8 +55,7 @@ static struct oteli_kept_resource *keep_resource(struct oteli_trace_buffer *buff
 {
     struct oteli_kept_resource *last =
         buffer->count != 0 ? buffer->spans[buffer->count - 1].resource : NULL;
-    if (last != NULL && last->length == otlp.length &&
-        memcmp(last->otlp, otlp.data, otlp.length) == 0) {
+    if (last != NULL && oteli_is_same((otel_slice){last->otlp, last->length}, otlp)) {
         last->users++;
         return last;
     }
@@ -65,7 +64,8 @@ static struct oteli_kept_resource *keep_resource(struct oteli_trace_buffer *buff
     if (made == NULL)
         return NULL;
     *made = (struct oteli_kept_resource){.users = 1, .length = otlp.length};
-    memcpy(made->otlp, otlp.data, otlp.length);
+    if (otlp.length != 0)
+        memcpy(made->otlp, otlp.data, otlp.length);
     if (service.length != 0) {
         made->service = memcpy(made->otlp + otlp.length, service.data, service.length);
         made->service[service.length] = '\0';

@@ -179,7 +179,7 @@ TEST(attributes_fill_three_lines_and_are_counted_then)
                         "      2026-08-01 16:00:00.123Z  shop\n"
                         "root  @shop                       1.00 ms ━━━━━━━━━━━━━━━━━━\n"
                         "  key.of.some.length=1, key.of.some.length=1,\n"
-                        "  a.very.long.one=01234567890123456789012345678901234567890123456789…,\n"
+                        "  a.very.long.one=0123456789012345678901234567890123456789…,\n"
                         "  key.of.some.length=1, key.of.some.length=1, … 14 more\n"
                         "\n");
 }
