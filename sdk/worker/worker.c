@@ -32,8 +32,8 @@
  * commit is on its way to us for much less. */
 enum { GRACE_NS = 1000000 };
 
-/* Threads ring for batches that come faster than the first, or more slowly than the second: a timer
- * is too coarse, or spans too rare to say that they come steadily. */
+/* A timer is too coarse for batches that come faster than the first: several are taken at once. Where
+ * they come more slowly than the second, spans are too rare to say that they come steadily. */
 enum { PACE_LEAST_NS = 500000, PACE_MOST_NS = 1000000000 };
 
 /* When the worker has been woken by the first span after a pause, it looks once more after so long:
@@ -324,7 +324,11 @@ void oteli_worker_pace(struct oteli_engine *engine, uint64_t now_ns, int64_t *wa
     measure_pace(engine, pace, now_ns);
     if (pace->batch_ns != UINT64_MAX)
         pace->look_ns = UINT64_MAX;
-    if (pace->batch_ns >= PACE_LEAST_NS && pace->batch_ns <= PACE_MOST_NS) {
+    if (pace->batch_ns < PACE_LEAST_NS) {
+        const int64_t quarter = (int64_t)(engine->settings.queue_size / 4);
+        pace->look_ns = now_ns + PACE_LEAST_NS;
+        *wanted = *wanted > quarter ? *wanted : quarter;
+    } else if (pace->batch_ns <= PACE_MOST_NS) {
         /* A little more than a batch, because spans do not come that evenly. */
         const uint64_t missing = capacity - engine->batch->count + capacity / 64;
         const double ns = (double)pace->batch_ns * (double)missing / (double)capacity;

@@ -24,7 +24,8 @@ void oteli_worker_finish(struct oteli_engine *engine);
 
 /* When spans come steadily, the worker looks by itself when the next batch should be full: to wake
  * it costs a thread of the program more than many spans do, and threads announce only the spans of
- * used quotas. Meanwhile they ring for a quarter more than a batch; otherwise for a batch. */
+ * used quotas. Meanwhile they ring for a quarter more than a batch, or for a quarter of the queue
+ * where batches come faster than a timer; otherwise for a batch. */
 void oteli_worker_pace(struct oteli_engine *engine, uint64_t now_ns, int64_t *wanted,
                        uint64_t *deadline_ns);
 
