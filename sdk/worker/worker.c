@@ -32,8 +32,8 @@
  * commit is on its way to us for much less. */
 enum { GRACE_NS = 1000000 };
 
-/* A timer is too coarse for batches that come faster than the first: several are taken at once. Where
- * they come more slowly than the second, spans are too rare to say that they come steadily. */
+/* A timer is too coarse for batches that come faster than the first: several are taken at once.
+ * Where they come more slowly than the second, spans are too rare to say that they are steady. */
 enum { PACE_LEAST_NS = 500000, PACE_MOST_NS = 1000000000 };
 
 /* When the worker has been woken by the first span after a pause, it looks once more after so long:

@@ -261,7 +261,7 @@ TEST(a_batch_is_looked_for_when_it_should_be_full_whatever_the_queue)
         {32 * NS_PER_MS, 320, 0, 200, 16200000},
         /* what is there is not waited for */
         {32 * NS_PER_MS, 320, 60, 140, 10200000},
-        /* so many that a timer is too coarse: for what comes meanwhile, or a quarter of the queue */
+        /* so many that a timer is too coarse: what comes meanwhile, or a quarter of the queue */
         {NS_PER_MS / 2, 320, 0, 0, NS_PER_MS / 2},
         /* so few that they are not steady */
         {UINT64_C(4000) * NS_PER_MS, 320, 0, 160, 0},
