@@ -82,14 +82,14 @@ class Viewer:
             raise unittest.SkipTest("this otel-view was built without libnghttp2")
         return self.grpc if protocol == "grpc" else self.http
 
-    def send(self, protocol="http/protobuf", **env):
-        """A program with the real exporter sends its span. Gives what it said."""
+    def send(self, protocol="http/protobuf", program=("one_span",), **env):
+        """A program with the real exporter sends its spans. Gives what it said."""
         if (harness.PROGRAMS / "otel-view").exists() and not (harness.PROGRAMS / "one_span").exists():
             self.end(signal.SIGTERM)
             raise unittest.SkipTest("sanitizers run on the tools alone, without the suite's programs")
         env = {"OTEL_EXPORTER_OTLP_PROTOCOL": protocol, "OTEL_EXPORTER_OTLP_ENDPOINT": self.endpoint(protocol),
                "OTEL_SERVICE_NAME": "real", **env}
-        return harness.run("one_span", env=env)
+        return harness.run(*program, env=env)
 
     def end(self, with_signal=None):
         """What it printed: (stdout, the lines of stderr after the first)."""
@@ -440,6 +440,14 @@ class Discard(unittest.TestCase):
             self.assertIn("delivered 1", done.stdout)
             self.assertEqual(self.counted(out)[:2], (1, 1))
             self.assertRegex(err[0], r"^received 1 spans in 1 requests of \d+ bytes$")
+
+    def test_many_calls_on_a_connection(self):
+        """libcurl resets each, which nghttp2 takes for an attack when there are a thousand at once."""
+        view = Viewer("--discard")
+        done = view.send("grpc", ("roots", "count", "1400"), OTEL_BSP_MAX_EXPORT_BATCH_SIZE="1")
+        out, _ = view.end(signal.SIGTERM)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.counted(out)[:2], (1400, 1400))
 
     def test_a_line_comes_before_the_end(self):
         view = Viewer("--discard")

@@ -248,6 +248,23 @@ static ssize_t transmit(nghttp2_session *session, const uint8_t *bytes, size_t l
 
 /* ---- connections ---------------------------------------------------------------------- */
 
+/* Some versions close a connection on which many calls are reset, and libcurl 7.88 resets each when
+ * it is over. Older ones have no such limit. */
+static int new_session(nghttp2_session **session, const nghttp2_session_callbacks *calls,
+                       struct view_grpc_connection *connection)
+{
+    nghttp2_option *option;
+    const int error = nghttp2_option_new(&option);
+    if (error != 0)
+        return error;
+#ifdef OTEL_VIEW_HAS_RESET_LIMIT
+    nghttp2_option_set_stream_reset_rate_limit(option, UINT32_MAX, UINT32_MAX);
+#endif
+    const int made = nghttp2_session_server_new2(session, calls, connection, option);
+    nghttp2_option_del(option);
+    return made;
+}
+
 static nghttp2_session *open_session(struct view_grpc_connection *connection)
 {
     static const nghttp2_settings_entry settings[] = {
@@ -264,7 +281,7 @@ static nghttp2_session *open_session(struct view_grpc_connection *connection)
     nghttp2_session_callbacks_set_on_stream_close_callback(calls, on_stream_close);
     nghttp2_session_callbacks_set_recv_callback(calls, receive);
     nghttp2_session_callbacks_set_send_callback(calls, transmit);
-    const int error = nghttp2_session_server_new(&session, calls, connection);
+    const int error = new_session(&session, calls, connection);
     nghttp2_session_callbacks_del(calls);
     if (error != 0)
         return NULL;
