@@ -36,6 +36,13 @@ struct bench_options bench_options_read(int count, char **arguments)
     return options;
 }
 
+unsigned bench_rounds(const struct bench_options *options, unsigned usual, unsigned quick)
+{
+    if (options->rounds != 0)
+        return options->rounds;
+    return options->quick ? quick : usual;
+}
+
 void bench_fail(const char *format, ...)
 {
     va_list arguments;

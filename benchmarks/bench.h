@@ -27,6 +27,9 @@ struct bench_options {
 /* Read the command line; ends the program with status 2 when it makes no sense. */
 struct bench_options bench_options_read(int count, char **arguments);
 
+/* How many rounds were asked for; otherwise as usual, or as --quick has them. */
+unsigned bench_rounds(const struct bench_options *options, unsigned usual, unsigned quick);
+
 /* Say what is wrong on stderr, and end the program. Any thread. */
 __attribute__((format(printf, 1, 2), noreturn)) void bench_fail(const char *format, ...);
 

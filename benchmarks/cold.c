@@ -12,6 +12,7 @@
 #include "benchmarks/bench.h"
 #include "benchmarks/cold_floor.h"
 #include "benchmarks/cold_work.h"
+#include "common/clock/counter.h"
 
 #include <sched.h>
 #include <stdio.h>
@@ -32,8 +33,8 @@ static void nothing(void)
 
 static void two_tsc_reads(void)
 {
-    const uint64_t start = floor_counter();
-    value += floor_counter() < start;
+    const uint64_t start = oteli_counter();
+    value += oteli_counter() < start;
 }
 
 static uint8_t *put(uint8_t *at, const char *key, size_t key_length, const void *bytes,
@@ -56,11 +57,11 @@ static void floor_inline(void)
     static uint64_t random = 88172645463325252U;
     uint8_t *const record = ring + used;
     const int64_t status = 200;
-    uint64_t ids[6] = {floor_counter(), 0, used, used, used, floor_id(&random)};
+    uint64_t ids[6] = {oteli_counter(), 0, used, used, used, floor_id(&random)};
     uint8_t *at = PUT(record + sizeof ids, "GET /users", "", 0);
     at = PUT(at, "http.request.method", "GET", 3);
     at = PUT(at, "http.response.status_code", &status, sizeof status);
-    ids[1] = floor_counter();
+    ids[1] = oteli_counter();
     memcpy(record, ids, sizeof ids);
     used = (used + (size_t)(at - record)) % RING_BYTES;
 }
@@ -150,14 +151,14 @@ enum { KINDS = 4, DATA = 1, CODE = 2 };
 static uint64_t pass(unsigned kind, void (*run)(void))
 {
     const unsigned count = kind == 0 ? HOT_UNIT : 1;
-    const uint64_t start = floor_counter();
+    const uint64_t start = oteli_counter();
     if ((kind & DATA) != 0)
         value = cold_data(value);
     if ((kind & CODE) != 0)
         value ^= cold_code(0) & 1;
     for (unsigned i = 0; i < count; i++)
         run();
-    return floor_counter() - start;
+    return oteli_counter() - start;
 }
 
 static double *added[KINDS][OPERATIONS]; /* ticks, by pairs of passes */
@@ -286,18 +287,16 @@ static uint64_t run_round(unsigned round)
 int main(int count, char **arguments)
 {
     const struct bench_options options = bench_options_read(count, arguments);
-    const unsigned rounds = options.rounds != 0 ? options.rounds
-                            : options.quick     ? QUICK_ROUNDS
-                                                : ROUNDS;
+    const unsigned rounds = bench_rounds(&options, ROUNDS, QUICK_ROUNDS);
     uint64_t spans = 0;
     prepare(rounds);
     start_sdk();
     const uint64_t start_ns = bench_now_ns();
-    const uint64_t start = floor_counter();
+    const uint64_t start = oteli_counter();
     for (unsigned round = 0; round < rounds; round++)
         spans += run_round(round);
     const double ns_per_tick =
-        (double)(bench_now_ns() - start_ns) / (double)(floor_counter() - start);
+        (double)(bench_now_ns() - start_ns) / (double)(oteli_counter() - start);
     bench_expect_delivered(spans);
     bench_expect_ok(otel_shutdown(60000), "otel_shutdown");
     if (value == 1)

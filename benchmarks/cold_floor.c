@@ -2,6 +2,7 @@
 /* benchmarks/cold_floor.c - records of 96 bytes in a ring: cold_floor.h says what for. A library of
  * its own, so that each call goes the way that calls into otel-c go. */
 #include "benchmarks/cold_floor.h"
+#include "common/clock/counter.h"
 
 enum { RECORDS = 8192 };
 
@@ -30,7 +31,7 @@ void floor_enter(const char *name)
     record->trace_id[0] = record->trace_id[1] = record->parent_id = self.at;
     record->span_id = floor_id(&self.random);
     record->name = name;
-    record->start = floor_counter();
+    record->start = oteli_counter();
 }
 
 void floor_set_string(const char *key, const char *value)
@@ -49,5 +50,5 @@ void floor_set_int(const char *key, int64_t value)
 
 void floor_end(void)
 {
-    records[self.at++ % RECORDS].end = floor_counter();
+    records[self.at++ % RECORDS].end = oteli_counter();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* benchmarks/cold_floor.h - the least that a span can cost which a shared library writes down: four
  * calls, two readings of the counter, random ids, and a record of 96 bytes that points to names,
- * keys and strings. Nothing can be made of it: nobody is told that it is there.
+ * keys and strings. The records are never exported.
  *
  * Threads:  each has records of its own. */
 #ifndef OTELI_BENCH_COLD_FLOOR_H
@@ -15,19 +15,6 @@ FLOOR_API void floor_enter(const char *name);
 FLOOR_API void floor_set_string(const char *key, const char *value);
 FLOOR_API void floor_set_int(const char *key, int64_t value);
 FLOOR_API void floor_end(void);
-
-static inline uint64_t floor_counter(void)
-{
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    uint64_t ticks;
-    __asm__ __volatile__("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-#else
-    return 0;
-#endif
-}
 
 /* Marsaglia's xorshift64: one id. */
 static inline uint64_t floor_id(uint64_t *state)

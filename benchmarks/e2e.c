@@ -188,9 +188,7 @@ int main(int count, char **arguments)
     static struct repetitions raw_socket;
     const struct bench_options options = bench_options_read(count, arguments);
     struct load load = {.spans = options.quick ? QUICK_SPANS : SPANS};
-    unsigned repetitions = options.rounds != 0 ? options.rounds
-                           : options.quick     ? QUICK_REPETITIONS
-                                               : REPETITIONS;
+    unsigned repetitions = bench_rounds(&options, REPETITIONS, QUICK_REPETITIONS);
     if (repetitions > MOST_REPETITIONS)
         repetitions = MOST_REPETITIONS;
 

@@ -115,9 +115,7 @@ static void read_options(struct study *study, int count, char **arguments)
             others[other_count++] = arguments[i];
     }
     study->options = bench_options_read(other_count, others);
-    study->rounds = study->options.rounds != 0 ? study->options.rounds
-                    : study->options.quick     ? QUICK_ROUNDS
-                                               : ROUNDS;
+    study->rounds = bench_rounds(&study->options, ROUNDS, QUICK_ROUNDS);
     if (study->rounds > MOST_ROUNDS)
         study->rounds = MOST_ROUNDS;
 }
@@ -145,7 +143,7 @@ static void choose_the_usual(struct study *study)
 
 /* --- measuring --- */
 
-/* In a process of its own, whose memory nobody has used before. */
+/* In a new process, whose memory no other design has touched. */
 static void measure_apart(const struct processor_design *design,
                           const struct processor_setting *setting,
                           double figures[PROCESSOR_FIGURES])

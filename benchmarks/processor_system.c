@@ -89,7 +89,7 @@ int main(int count, char **arguments)
 {
     static struct mode modes[MODES];
     const struct bench_options options = bench_options_read(count, arguments);
-    unsigned rounds = options.rounds != 0 ? options.rounds : options.quick ? QUICK_ROUNDS : ROUNDS;
+    unsigned rounds = bench_rounds(&options, ROUNDS, QUICK_ROUNDS);
     if (rounds > MOST_ROUNDS)
         rounds = MOST_ROUNDS;
     prepare_modes(modes);

@@ -316,9 +316,7 @@ static struct measured *prepare(unsigned rounds, double round_ns)
 int main(int count, char **arguments)
 {
     const struct bench_options options = bench_options_read(count, arguments);
-    const unsigned rounds = options.rounds != 0 ? options.rounds
-                            : options.quick     ? QUICK_ROUNDS
-                                                : ROUNDS;
+    const unsigned rounds = bench_rounds(&options, ROUNDS, QUICK_ROUNDS);
 
     signal(SIGPIPE, SIG_IGN);
     for (unsigned i = 0; i < BENCH_WORLDS; i++)

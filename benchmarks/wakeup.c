@@ -141,7 +141,7 @@ int main(int count, char **arguments)
 {
     static const unsigned threads[] = {1, 5, MOST_THREADS};
     const struct bench_options options = bench_options_read(count, arguments);
-    unsigned rounds = options.rounds != 0 ? options.rounds : options.quick ? QUICK_ROUNDS : ROUNDS;
+    unsigned rounds = bench_rounds(&options, ROUNDS, QUICK_ROUNDS);
     if (rounds > MOST_ROUNDS)
         rounds = MOST_ROUNDS;
     for (unsigned i = 0; i < sizeof threads / sizeof threads[0]; i++)

@@ -128,9 +128,7 @@ int main(int count, char **arguments)
 {
     const struct bench_options options = bench_options_read(count, arguments);
     const size_t batches = options.quick ? QUICK_BATCHES : BATCHES;
-    const unsigned rounds = options.rounds != 0 ? options.rounds
-                            : options.quick     ? QUICK_ROUNDS
-                                                : ROUNDS;
+    const unsigned rounds = bench_rounds(&options, ROUNDS, QUICK_ROUNDS);
     struct measuring measuring = {.gate = BENCH_GATE_OPEN, .pb = bench_pb_new(BATCH)};
     oteli_encoder_init(&measuring.encoder, MAX_REQUEST_BYTES, 0);
     const otel_exporter exporter = OTEL_EXPORTER(.name = "measuring", .state = &measuring,
