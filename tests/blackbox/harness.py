@@ -16,10 +16,12 @@ import http.server
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -29,6 +31,28 @@ PROGRAMS = pathlib.Path(os.environ.get("BLACKBOX_PROGRAMS", "."))
 LIBRARIES = next(iter(sorted(PREFIX.glob("lib*/**/libotel-api.so"))), PREFIX / "lib/x").parent
 TOOLS = PREFIX / "bin"
 RUN_SECONDS = 120
+WAIT_SECONDS = 60  # a limit of what hangs
+
+
+def free_port():
+    with socket.socket() as made:
+        made.bind(("127.0.0.1", 0))
+        return made.getsockname()[1]
+
+
+def wait_for(is_true, what):
+    end = time.monotonic() + WAIT_SECONDS
+    while not is_true():
+        if time.monotonic() > end:
+            raise TimeoutError(what)
+        time.sleep(0.02)
+
+
+class Case(unittest.TestCase):
+    def enterContext(self, manager):  # of Python 3.11
+        entered = manager.__enter__()
+        self.addCleanup(manager.__exit__, None, None, None)
+        return entered
 
 
 def _messages():
@@ -55,9 +79,9 @@ service = _messages()
 class Server:
     """An HTTP server on loopback, with a handler of http.server, for as long as its block."""
 
-    def __init__(self, handler, port=0):
+    def __init__(self, handler, port=0, kind=http.server.ThreadingHTTPServer):
         handler.log_message = lambda *_: None
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+        self.server = kind(("127.0.0.1", port), handler)
         self.server.daemon_threads = True
         self.port = self.server.server_address[1]
         self.endpoint = f"http://127.0.0.1:{self.port}"

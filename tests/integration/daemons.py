@@ -135,16 +135,12 @@ def by_instance(receiver):
     return found
 
 
-class Daemons(unittest.TestCase):
+class Daemons(harness.Case):
     def setUp(self):
-        self.folder = pathlib.Path(self.enterContext_(tempfile.TemporaryDirectory(prefix="daemons-", dir="/tmp")))
-
-    def enterContext_(self, context):  # Python 3.11 has one
-        self.addCleanup(context.__exit__, None, None, None)
-        return context.__enter__()
+        self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(prefix="daemons-", dir="/tmp")))
 
     def receiver(self, answer=None):
-        return self.enterContext_(harness.Receiver(answer))
+        return self.enterContext(harness.Receiver(answer))
 
     def busy_receiver(self):
         """One that takes nothing while it is busy."""

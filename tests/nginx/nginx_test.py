@@ -33,15 +33,10 @@ def traceparent_of(span):
     return f"00-{span.trace_id.hex()}-{span.span_id.hex()}-{span.flags & 255:02x}"
 
 
-class Case(unittest.TestCase):
+class Case(harness.Case):
     def start(self, server, http="", **more):
         nginx = scene.Nginx(more.pop("endpoint", self.receiver.endpoint), server, http, **more)
         return self.enterContext(nginx)
-
-    def enterContext(self, manager):  # of Python 3.11
-        entered = manager.__enter__()
-        self.addCleanup(manager.__exit__, None, None, None)
-        return entered
 
     def setUp(self):
         self.maxDiff = None

@@ -23,10 +23,10 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "blackbox"))
 import harness
+from harness import free_port, wait_for
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = shutil.which("nginx") or "/usr/sbin/nginx"
@@ -56,20 +56,6 @@ http {{
     }}
 }}
 """
-
-
-def free_port():
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return made.getsockname()[1]
-
-
-def wait_for(is_true, what):
-    end = time.monotonic() + SECONDS
-    while not is_true():
-        if time.monotonic() > end:
-            raise TimeoutError(what)
-        time.sleep(0.02)
 
 
 def skip_without(*programs):
@@ -251,7 +237,7 @@ class Upstream(harness.Server):
         return headers
 
 
-class FastCgi:
+class FastCgi(harness.Server):
     """An upstream by FastCGI, for one request a connection; `heard` are their parameters, as dictionaries."""
 
     def __init__(self):
@@ -270,9 +256,7 @@ class FastCgi:
                 self.wfile.write(struct.pack(">BBHHBB", 1, 6, 1, len(answer), 0, 0) + answer +  # FCGI_STDOUT
                                  struct.pack(">BBHHBBQ", 1, 3, 1, 8, 0, 0, 0))  # FCGI_END_REQUEST
 
-        self.server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.port = self.server.server_address[1]
+        super().__init__(Handler, kind=socketserver.ThreadingTCPServer)
 
     @staticmethod
     def pairs(held):
@@ -285,14 +269,6 @@ class FastCgi:
             end = sum(lengths)
             yield held[:lengths[0]].decode(), held[lengths[0]:end].decode()
             held = held[end:]
-
-    def __enter__(self):
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-        return self
-
-    def __exit__(self, *_):
-        self.server.shutdown()
-        self.server.server_close()
 
 
 def spans_of(receiver):

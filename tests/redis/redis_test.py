@@ -17,6 +17,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 BUILD = pathlib.Path(sys.argv.pop(1)).resolve() if len(sys.argv) > 1 else pathlib.Path("build-dev").resolve()
 os.environ.setdefault("BLACKBOX_PROGRAMS", str(BUILD))
 import scene  # which finds harness
+import harness
 from harness import Receiver, attributes
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -41,12 +42,7 @@ def build():
     return folder / "redis-server"
 
 
-class Case(unittest.TestCase):
-    def enterContext(self, manager):  # of Python 3.11
-        entered = manager.__enter__()
-        self.addCleanup(manager.__exit__, None, None, None)
-        return entered
-
+class Case(harness.Case):
     def setUp(self):
         self.maxDiff = None
         self.receiver = self.enterContext(Receiver())

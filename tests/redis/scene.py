@@ -17,10 +17,10 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "blackbox"))
 import harness
+from harness import free_port, wait_for
 
 SECONDS = 60  # a limit of what hangs
 KINDS = ["?", "internal", "server", "client", "producer", "consumer"]
@@ -36,20 +36,6 @@ save ""
 enable-debug-command yes
 {text}
 """
-
-
-def free_port():
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return made.getsockname()[1]
-
-
-def wait_for(is_true, what):
-    end = time.monotonic() + SECONDS
-    while not is_true():
-        if time.monotonic() > end:
-            raise TimeoutError(what)
-        time.sleep(0.02)
 
 
 class Client:
