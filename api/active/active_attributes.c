@@ -16,10 +16,53 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* An attribute of a span, as it stands among its bytes. */
+struct attribute {
+    const char *key;
+    size_t key_length;
+    const uint8_t *end;
+};
+
+/* Read the one whose tag is at `at`. */
+static struct attribute attribute_at(const uint8_t *at)
+{
+    at += oteli_varint_size(OTELI_TAG(OTELI_SPAN_ATTRIBUTES, OTELI_WIRE_BYTES));
+    const size_t length = (size_t)oteli_get_varint(&at);
+    const uint8_t *end = at + length;
+    at += oteli_varint_size(OTELI_TAG(OTELI_KEY_VALUE_KEY, OTELI_WIRE_BYTES));
+    const size_t key_length = (size_t)oteli_get_varint(&at);
+    return (struct attribute){(const char *)at, key_length, end};
+}
+
+/* The offset of the one with this key, or the length of all. */
+static uint32_t find(const struct oteli_active_span *active, const char *key, size_t key_length)
+{
+    const uint8_t *bytes = active->attributes.data;
+    uint32_t at = 0;
+    while (at < active->attributes.length) {
+        const struct attribute found = attribute_at(bytes + at);
+        if (found.key_length == key_length && memcmp(found.key, key, key_length) == 0)
+            break;
+        at = (uint32_t)(found.end - bytes);
+    }
+    return at;
+}
+
+otel_slice oteli_active_find(const struct oteli_active_span *active, const char *key,
+                             size_t key_length)
+{
+    const uint32_t at = find(active, key, key_length);
+    if (at == active->attributes.length)
+        return (otel_slice){NULL, 0};
+    const struct attribute found = attribute_at(active->attributes.data + at);
+    const char *value = found.key + key_length;
+    return (otel_slice){value, (size_t)((const char *)found.end - value)};
+}
+
 /* Take an attribute out; a new value of its key goes to the end. */
 static OTELI_COLD void take_out(struct oteli_active_span *active, uint8_t *at)
 {
-    const uint8_t *next = oteli_attribute_at(at).end;
+    const uint8_t *next = attribute_at(at).end;
     const uint8_t *end = active->attributes.data + active->attributes.length;
     memmove(at, next, (size_t)(end - next));
     active->attributes.length -= (uint32_t)(next - at);
@@ -34,9 +77,7 @@ static inline uint8_t *make_room(struct oteli_active_span *active,
 {
     struct oteli_buffer *buffer = &active->attributes;
     const bool may_be_there = active->attribute_count != 0 && (active->attribute_filter & bit) != 0;
-    const size_t at = may_be_there
-                          ? (size_t)(oteli_attribute_find(active, key, key_length) - buffer->data)
-                          : buffer->length;
+    const uint32_t at = may_be_there ? find(active, key, key_length) : buffer->length;
     const bool is_new = at == buffer->length;
     if (OTELI_UNLIKELY(is_new && active->attribute_count >= limits->attributes)) {
         active->unusual.dropped_attributes++;

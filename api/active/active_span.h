@@ -266,6 +266,11 @@ void oteli_active_set(struct oteli_active_span *active, const struct oteli_limit
 void oteli_active_set_many(struct oteli_active_span *active, const struct oteli_limits *limits,
                            const otel_attribute *attributes, size_t count);
 
+/* What stands behind the key of an attribute: its value, as the field of a KeyValue. Empty: no
+ * attribute has this key. */
+otel_slice oteli_active_find(const struct oteli_active_span *active, const char *key,
+                             size_t key_length);
+
 void oteli_active_add_event(struct oteli_active_span *active, const struct oteli_limits *limits,
                             otel_slice name, uint64_t time, const otel_attribute *attributes,
                             size_t count);

@@ -41,39 +41,6 @@ static inline uint64_t oteli_signature_bit(uint64_t signature)
     return UINT64_C(1) << (signature * UINT64_C(0x9e3779b97f4a7c15) >> 58);
 }
 
-/* An attribute of a span, as it stands among its bytes. */
-struct oteli_attribute {
-    const uint8_t *key;
-    size_t key_length;
-    const uint8_t *end;
-};
-
-/* Read the one whose tag is at `at`. */
-static inline struct oteli_attribute oteli_attribute_at(const uint8_t *at)
-{
-    at += oteli_varint_size(OTELI_TAG(OTELI_SPAN_ATTRIBUTES, OTELI_WIRE_BYTES));
-    const size_t length = (size_t)oteli_get_varint(&at);
-    const uint8_t *end = at + length;
-    at += oteli_varint_size(OTELI_TAG(OTELI_KEY_VALUE_KEY, OTELI_WIRE_BYTES));
-    const size_t key_length = (size_t)oteli_get_varint(&at);
-    return (struct oteli_attribute){at, key_length, end};
-}
-
-/* The one with this key, or the end of all. */
-static inline uint8_t *oteli_attribute_find(const struct oteli_active_span *active, const char *key,
-                                            size_t key_length)
-{
-    uint8_t *at = active->attributes.data;
-    uint8_t *const end = at + active->attributes.length;
-    while (at < end) {
-        const struct oteli_attribute found = oteli_attribute_at(at);
-        if (found.key_length == key_length && memcmp(found.key, key, key_length) == 0)
-            break;
-        at += found.end - at;
-    }
-    return at;
-}
-
 /* Four bytes at once, so that they reach memory as one piece. */
 static inline void oteli_put_four(uint8_t *at, unsigned a, size_t b, unsigned c, size_t d)
 {

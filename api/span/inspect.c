@@ -9,18 +9,13 @@
 /* How far up a stack of places the local root is looked for: nearly always it is the first. */
 enum { PLACES_MOST = 64 };
 
-/* The value of an attribute stands behind its key. */
 static void peek_recorded(const struct oteli_active_span *active, struct oteli_peek *peek)
 {
-    const uint8_t *end = active->attributes.data + active->attributes.length;
-    const uint8_t *found = oteli_attribute_find(active, peek->key, peek->key_length);
+    const otel_slice found = oteli_active_find(active, peek->key, peek->key_length);
+    const uint8_t *at = (const uint8_t *)found.data;
     struct oteli_field value;
     peek->status = active->unusual.status;
-    if (active->attribute_count == 0 || found == end)
-        return;
-    const struct oteli_attribute attribute = oteli_attribute_at(found);
-    const uint8_t *at = attribute.key + attribute.key_length;
-    if (!oteli_next_field(&at, attribute.end, &value))
+    if (found.length == 0 || !oteli_next_field(&at, at + found.length, &value))
         return;
     at = value.bytes;
     if (!oteli_next_field(&at, value.bytes + value.length, &value) ||
