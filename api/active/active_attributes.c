@@ -23,82 +23,138 @@ struct attribute {
     const uint8_t *end;
 };
 
-/* Read the one whose tag is at `at`. */
-static struct attribute attribute_at(const uint8_t *at)
+static inline size_t length_at(const uint8_t **at)
 {
-    at += oteli_varint_size(OTELI_TAG(OTELI_SPAN_ATTRIBUTES, OTELI_WIRE_BYTES));
-    const size_t length = (size_t)oteli_get_varint(&at);
+    if (OTELI_LIKELY(**at < 0x80))
+        return *(*at)++;
+    return (size_t)oteli_get_varint(at);
+}
+
+/* Read the one whose tag is at `at`; both tags are one byte. */
+static inline struct attribute attribute_at(const uint8_t *at)
+{
+    at++;
+    const size_t length = length_at(&at);
     const uint8_t *end = at + length;
-    at += oteli_varint_size(OTELI_TAG(OTELI_KEY_VALUE_KEY, OTELI_WIRE_BYTES));
-    const size_t key_length = (size_t)oteli_get_varint(&at);
+    at++;
+    const size_t key_length = length_at(&at);
     return (struct attribute){(const char *)at, key_length, end};
 }
 
-/* The offset of the one with this key, or the length of all. */
-static uint32_t find(const struct oteli_active_span *active, const char *key, size_t key_length)
+/* From where to where there is the one with this key; if there is none, from the end of all to
+ * there. */
+struct range {
+    uint32_t start;
+    uint32_t end;
+};
+
+static struct range find(const struct oteli_active_span *active, const char *key, size_t key_length)
 {
     const uint8_t *bytes = active->attributes.data;
-    uint32_t at = 0;
-    while (at < active->attributes.length) {
+    const uint32_t length = active->attributes.length;
+    uint32_t end;
+    for (uint32_t at = 0; at < length; at = end) {
         const struct attribute found = attribute_at(bytes + at);
+        end = (uint32_t)(found.end - bytes);
         if (found.key_length == key_length && memcmp(found.key, key, key_length) == 0)
-            break;
-        at = (uint32_t)(found.end - bytes);
+            return (struct range){at, end};
     }
-    return at;
+    return (struct range){length, length};
 }
 
 otel_slice oteli_active_find(const struct oteli_active_span *active, const char *key,
                              size_t key_length)
 {
-    const uint32_t at = find(active, key, key_length);
-    if (at == active->attributes.length)
+    const struct range where = find(active, key, key_length);
+    if (where.start == where.end)
         return (otel_slice){NULL, 0};
-    const struct attribute found = attribute_at(active->attributes.data + at);
+    const struct attribute found = attribute_at(active->attributes.data + where.start);
     const char *value = found.key + key_length;
     return (otel_slice){value, (size_t)((const char *)found.end - value)};
 }
 
-/* Take an attribute out; a new value of its key goes to the end. */
-static OTELI_COLD void take_out(struct oteli_active_span *active, uint8_t *at)
+/* What a new attribute is set beside. */
+struct place {
+    uint64_t bit;     /* of its key */
+    struct range old; /* the one that it replaces */
+};
+
+static inline bool is_new(const struct place *place)
 {
-    const uint8_t *next = attribute_at(at).end;
-    const uint8_t *end = active->attributes.data + active->attributes.length;
-    memmove(at, next, (size_t)(end - next));
-    active->attributes.length -= (uint32_t)(next - at);
-    active->attribute_count--;
+    return place->old.start == place->old.end;
 }
 
-/* Find room for an attribute of `size` bytes whose key is `key`, and drop the value that it
- * replaces. NULL: left out, and counted. */
-static inline uint8_t *make_room(struct oteli_active_span *active,
-                                 const struct oteli_limits *limits, const char *key,
-                                 size_t key_length, uint64_t bit, size_t size)
+static inline struct place place_of(const struct oteli_active_span *active, const char *key,
+                                    size_t key_length)
+{
+    const uint32_t length = active->attributes.length;
+    struct place place = {oteli_signature_bit(oteli_signature(key, key_length)), {length, length}};
+    if (active->attribute_count != 0 && (active->attribute_filter & place.bit) != 0)
+        place.old = find(active, key, key_length);
+    return place;
+}
+
+/* The bytes up to `end` are the new attribute. It is the last one, also if it replaces another. */
+static inline void keep(struct oteli_active_span *active, const struct place *place, uint8_t *end)
 {
     struct oteli_buffer *buffer = &active->attributes;
-    const bool may_be_there = active->attribute_count != 0 && (active->attribute_filter & bit) != 0;
-    const uint32_t at = may_be_there ? find(active, key, key_length) : buffer->length;
-    const bool is_new = at == buffer->length;
-    if (OTELI_UNLIKELY(is_new && active->attribute_count >= limits->attributes)) {
-        active->unusual.dropped_attributes++;
-        oteli_active_warn(active, OTELI_TOO_MANY_ATTRIBUTES);
-        return NULL;
+    if (is_new(place)) {
+        active->attribute_filter =
+            (active->attribute_count != 0 ? active->attribute_filter : 0) | place->bit;
+        active->attribute_count++;
+    } else {
+        const uint8_t *next = buffer->data + place->old.end;
+        memmove(buffer->data + place->old.start, next, (size_t)(end - next));
+        end -= place->old.end - place->old.start;
     }
-    if (oteli_buffer_room(buffer, size) == NULL) {
-        active->unusual.dropped_attributes += is_new;
-        active->traits.is_unusual = true;
-        return NULL;
-    }
+    buffer->length = (uint32_t)(end - buffer->data);
     if (OTELI_UNLIKELY(buffer->capacity > OTELI_BUFFER_KEPT))
         active->traits.is_unusual = true; /* so that the buffer is given back */
-    if (OTELI_UNLIKELY(!is_new))
-        take_out(active, buffer->data + at);
-    return buffer->data + buffer->length;
+}
+
+/* In one pass. False: it takes set_planned, and nothing is changed. */
+static bool set_plain(struct oteli_active_span *active, const struct oteli_limits *limits,
+                      const char *key, size_t key_length, const otel_value *value)
+{
+    const otel_slice slice = {key, key_length};
+    const size_t room = oteli_key_value_plain_room(slice, value, limits->value_length);
+    if (OTELI_UNLIKELY(room == 0))
+        return false;
+    const struct place place = place_of(active, key, key_length);
+    if (OTELI_UNLIKELY(active->attribute_count >= limits->attributes) && is_new(&place))
+        return false;
+    uint8_t *at = oteli_buffer_room(&active->attributes, room);
+    if (OTELI_LIKELY(at != NULL))
+        at = oteli_key_value_put_plain(at, OTELI_SPAN_ATTRIBUTES, slice, value);
+    if (OTELI_UNLIKELY(at == NULL))
+        return false;
+    keep(active, &place, at);
+    return true;
+}
+
+/* An attribute as planned, if it is not too much. */
+static void put_planned(struct oteli_active_span *active, const struct oteli_limits *limits,
+                        const struct oteli_key_value *plan)
+{
+    const struct place place = place_of(active, plan->key, plan->key_length);
+    if (is_new(&place) && active->attribute_count >= limits->attributes) {
+        active->unusual.dropped_attributes++;
+        oteli_active_warn(active, OTELI_TOO_MANY_ATTRIBUTES);
+        return;
+    }
+    uint8_t *at = oteli_buffer_room(&active->attributes, plan->bytes);
+    if (at == NULL) {
+        active->unusual.dropped_attributes += is_new(&place);
+        active->traits.is_unusual = true;
+        return;
+    }
+    keep(active, &place, oteli_key_value_put(at, OTELI_SPAN_ATTRIBUTES, plan));
 }
 
 /* Anything: the way that does not mind what it costs. */
-void oteli_active_set(struct oteli_active_span *active, const struct oteli_limits *limits,
-                      const char *key, size_t key_length, const otel_value *value)
+static OTELI_COLD void set_planned(struct oteli_active_span *active,
+                                   const struct oteli_limits *limits, const char *key,
+                                   size_t key_length, const otel_value *value)
 {
     struct oteli_key_value plan;
     if (key == NULL || !oteli_key_value_plan(&plan, key, key_length, value, limits->value_length,
@@ -106,31 +162,31 @@ void oteli_active_set(struct oteli_active_span *active, const struct oteli_limit
         oteli_active_warn(active, OTELI_BAD_ATTRIBUTE);
         return;
     }
+    if (plan.key_bytes == key_length) {
+        put_planned(active, limits, &plan);
+        return;
+    }
     /* A key that is not UTF-8 is known by what it becomes. */
     char small[256];
-    char *clean = NULL;
-    if (plan.key_bytes != key_length) {
-        clean = plan.key_bytes <= sizeof small ? small : oteli_malloc(plan.key_bytes);
-        if (clean == NULL) {
-            active->unusual.dropped_attributes++;
-            active->traits.is_unusual = true;
-            return;
-        }
-        oteli_utf8_replace(key, key_length, clean);
-        plan.key = clean;
-        plan.key_length = plan.key_bytes;
+    char *clean = plan.key_bytes <= sizeof small ? small : oteli_malloc(plan.key_bytes);
+    if (clean == NULL) {
+        active->unusual.dropped_attributes++;
+        active->traits.is_unusual = true;
+        return;
     }
-    const uint64_t bit = oteli_signature_bit(oteli_signature(plan.key, plan.key_length));
-    uint8_t *at = make_room(active, limits, plan.key, plan.key_length, bit, plan.bytes);
-    if (at != NULL) {
-        const uint8_t *end = oteli_key_value_put(at, OTELI_SPAN_ATTRIBUTES, &plan);
-        active->attribute_filter =
-            (active->attribute_count != 0 ? active->attribute_filter : 0) | bit;
-        active->attribute_count++;
-        active->attributes.length = (uint32_t)(end - active->attributes.data);
-    }
-    if (OTELI_UNLIKELY(clean != NULL) && clean != small)
+    oteli_utf8_replace(key, key_length, clean);
+    plan.key = clean;
+    plan.key_length = plan.key_bytes;
+    put_planned(active, limits, &plan);
+    if (clean != small)
         free(clean);
+}
+
+void oteli_active_set(struct oteli_active_span *active, const struct oteli_limits *limits,
+                      const char *key, size_t key_length, const otel_value *value)
+{
+    if (key == NULL || !set_plain(active, limits, key, key_length, value))
+        set_planned(active, limits, key, key_length, value);
 }
 
 /* False: it takes oteli_active_set. */

@@ -34,4 +34,8 @@ uint8_t *oteli_leaf_put(uint8_t *at, const otel_value *value, size_t limit);
 size_t oteli_text_size(const char *text, size_t length);
 uint8_t *oteli_text_put(uint8_t *at, const char *text, size_t length, size_t size);
 
+/* Copy a text and see meanwhile whether it is UTF-8: NULL: it is not, and what was copied is of no
+ * use. */
+uint8_t *oteli_text_copy(uint8_t *at, const char *text, size_t length);
+
 #endif

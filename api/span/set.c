@@ -12,9 +12,24 @@
 
 #include <string.h>
 
+/* Whether nothing is under way on a thread that knows the SDK that runs. */
+static inline bool is_ready(const struct oteli_thread *thread)
+{
+    return thread->fast == oteli_load_relaxed_64(&oteli_fast_generation);
+}
+
+/* Whether the span is the current one, of an SDK that runs, and nothing is under way: what is
+ * said of it can be written down at once. */
+static inline bool is_current(const struct oteli_thread *thread, otel_span_ref span)
+{
+    const struct oteli_active_span *active = thread->top;
+    return span.place == active->self.opaque[3] && span.id == active->self.opaque[2] &&
+           oteli_active_records(active);
+}
+
 /* The active span of a handle, with the state busy and a detached one locked for one change; NULL:
  * there is none. */
-static struct oteli_active_span *grab(otel_span_ref span)
+static OTELI_NOINLINE struct oteli_active_span *grab_any(otel_span_ref span)
 {
     struct oteli_thread *thread = oteli_self;
     if (OTELI_UNLIKELY(oteli_ref_where(span.place) == OTELI_SPAN_IN_POOL) &&
@@ -32,6 +47,30 @@ static struct oteli_active_span *grab(otel_span_ref span)
     oteli_open_release(active);
     oteli_thread_leave_call(thread);
     return NULL;
+}
+
+/* grab_any of a span that is not the current one: mostly a detached one whose lock is free. */
+static OTELI_INLINE struct oteli_active_span *grab_other(otel_span_ref span)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (OTELI_UNLIKELY(!is_ready(thread)))
+        return grab_any(span);
+    oteli_thread_mark_busy(thread);
+    struct oteli_active_span *locked = oteli_detached_try_lock(span);
+    if (OTELI_LIKELY(locked != NULL))
+        return locked;
+    oteli_thread_leave_call(thread);
+    return grab_any(span);
+}
+
+/* grab_any, short for the current span. */
+static struct oteli_active_span *grab(otel_span_ref span)
+{
+    struct oteli_thread *thread = oteli_self;
+    if (OTELI_UNLIKELY(!is_ready(thread)) || !is_current(thread, span))
+        return grab_other(span);
+    oteli_thread_mark_busy(thread);
+    return thread->top;
 }
 
 /* A line for the log is written when the state is free and nothing is locked. */
@@ -76,15 +115,17 @@ void otel_span_set_value_n(otel_span_ref span, const char *key, size_t key_lengt
     let_go(active);
 }
 
-static OTELI_NOINLINE void set_string_slow(otel_span_ref span, const char *key, size_t key_length,
-                                           const char *value, size_t length)
+/* What is not short: the state is busy until it is set. */
+static OTELI_NOINLINE void set_string_busy(struct oteli_active_span *active, const char *key,
+                                           size_t key_length, const char *value, size_t length)
 {
     const otel_value any = otel_value_string_n(value, value != NULL ? length : 0);
-    otel_span_set_value_n(span, key, key_length, &any);
+    oteli_active_set(active, &oteli_self->limits, key, key_length, &any);
+    let_go(active);
 }
 
-static OTELI_NOINLINE void set_number_slow(otel_span_ref span, const char *key, size_t key_length,
-                                           otel_value_type type, uint64_t bits)
+static OTELI_NOINLINE void set_number_busy(struct oteli_active_span *active, const char *key,
+                                           size_t key_length, otel_value_type type, uint64_t bits)
 {
     otel_value any = otel_value_int((int64_t)bits);
     if (type == OTEL_VALUE_DOUBLE)
@@ -92,61 +133,36 @@ static OTELI_NOINLINE void set_number_slow(otel_span_ref span, const char *key, 
     else if (type == OTEL_VALUE_BOOL)
         any.as.boolean = bits != 0;
     any.type = type;
-    otel_span_set_value_n(span, key, key_length, &any);
+    oteli_active_set(active, &oteli_self->limits, key, key_length, &any);
+    let_go(active);
 }
 
-/* Whether nothing is under way on a thread that knows the SDK that runs. */
-static inline bool is_ready(const struct oteli_thread *thread)
-{
-    return thread->fast == oteli_load_relaxed_64(&oteli_fast_generation);
-}
-
-/* Whether the span is the current one, of an SDK that runs, and nothing is under way: what is
- * said of it can be written down at once. */
-static inline bool is_current(const struct oteli_thread *thread, otel_span_ref span)
-{
-    const struct oteli_active_span *active = thread->top;
-    return span.place == active->self.opaque[3] && span.id == active->self.opaque[2] &&
-           oteli_active_records(active);
-}
-
-/* A detached span whose lock is free: as short as it can be. */
-static OTELI_NOINLINE OTELI_HOT void set_string_detached(otel_span_ref span, const char *key,
+static OTELI_NOINLINE OTELI_HOT void set_string_of_other(otel_span_ref span, const char *key,
                                                          size_t key_length, const char *value,
                                                          size_t length)
 {
-    struct oteli_thread *thread = oteli_self;
-    bool done = false;
-    if (OTELI_LIKELY(is_ready(thread))) {
-        oteli_thread_mark_busy(thread);
-        struct oteli_active_span *locked = oteli_detached_try_lock(span);
-        if (OTELI_LIKELY(locked != NULL)) {
-            done = oteli_set_short_string(locked, &thread->limits, key, key_length, value, length);
-            oteli_detached_unlock(locked);
-        }
-        oteli_thread_leave_call(thread);
-    }
-    if (OTELI_UNLIKELY(!done))
-        set_string_slow(span, key, key_length, value, length);
+    struct oteli_active_span *active = grab_other(span);
+    if (OTELI_UNLIKELY(active == NULL))
+        return;
+    if (OTELI_LIKELY(
+            oteli_set_short_string(active, &oteli_self->limits, key, key_length, value, length)))
+        let_go(active);
+    else
+        set_string_busy(active, key, key_length, value, length);
 }
 
-static OTELI_NOINLINE OTELI_HOT void set_number_detached(otel_span_ref span, const char *key,
+static OTELI_NOINLINE OTELI_HOT void set_number_of_other(otel_span_ref span, const char *key,
                                                          size_t key_length, otel_value_type type,
                                                          uint64_t bits)
 {
-    struct oteli_thread *thread = oteli_self;
-    bool done = false;
-    if (OTELI_LIKELY(is_ready(thread))) {
-        oteli_thread_mark_busy(thread);
-        struct oteli_active_span *locked = oteli_detached_try_lock(span);
-        if (OTELI_LIKELY(locked != NULL)) {
-            done = oteli_set_short_number(locked, &thread->limits, key, key_length, type, bits);
-            oteli_detached_unlock(locked);
-        }
-        oteli_thread_leave_call(thread);
-    }
-    if (OTELI_UNLIKELY(!done))
-        set_number_slow(span, key, key_length, type, bits);
+    struct oteli_active_span *active = grab_other(span);
+    if (OTELI_UNLIKELY(active == NULL))
+        return;
+    if (OTELI_LIKELY(
+            oteli_set_short_number(active, &oteli_self->limits, key, key_length, type, bits)))
+        let_go(active);
+    else
+        set_number_busy(active, key, key_length, type, bits);
 }
 
 OTELI_HOT void otel_span_set_string_n(otel_span_ref span, const char *key, size_t key_length,
@@ -154,15 +170,15 @@ OTELI_HOT void otel_span_set_string_n(otel_span_ref span, const char *key, size_
 {
     struct oteli_thread *thread = oteli_self;
     if (OTELI_UNLIKELY(!is_ready(thread)) || !is_current(thread, span)) {
-        set_string_detached(span, key, key_length, value, length);
+        set_string_of_other(span, key, key_length, value, length);
         return;
     }
     oteli_thread_mark_busy(thread);
-    const bool done =
-        oteli_set_short_string(thread->top, &thread->limits, key, key_length, value, length);
-    oteli_thread_leave_call(thread);
-    if (OTELI_UNLIKELY(!done))
-        set_string_slow(span, key, key_length, value, length);
+    if (OTELI_LIKELY(
+            oteli_set_short_string(thread->top, &thread->limits, key, key_length, value, length)))
+        oteli_thread_leave_call(thread);
+    else
+        set_string_busy(thread->top, key, key_length, value, length);
 }
 
 static OTELI_INLINE void set_number(otel_span_ref span, const char *key, size_t key_length,
@@ -170,15 +186,15 @@ static OTELI_INLINE void set_number(otel_span_ref span, const char *key, size_t 
 {
     struct oteli_thread *thread = oteli_self;
     if (OTELI_UNLIKELY(!is_ready(thread)) || !is_current(thread, span)) {
-        set_number_detached(span, key, key_length, type, bits);
+        set_number_of_other(span, key, key_length, type, bits);
         return;
     }
     oteli_thread_mark_busy(thread);
-    const bool done =
-        oteli_set_short_number(thread->top, &thread->limits, key, key_length, type, bits);
-    oteli_thread_leave_call(thread);
-    if (OTELI_UNLIKELY(!done))
-        set_number_slow(span, key, key_length, type, bits);
+    if (OTELI_LIKELY(
+            oteli_set_short_number(thread->top, &thread->limits, key, key_length, type, bits)))
+        oteli_thread_leave_call(thread);
+    else
+        set_number_busy(thread->top, key, key_length, type, bits);
 }
 
 OTELI_HOT void otel_span_set_int_n(otel_span_ref span, const char *key, size_t key_length,

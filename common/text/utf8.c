@@ -3,42 +3,43 @@
  *
  * Source: The Unicode Standard, table 3-7, "Well-Formed UTF-8 Byte Sequences". */
 #include "common/text/utf8.h"
+#include "common/wire.h"
 
-/* The size of the code point at `at`, or 0 when `left` bytes do not begin with one. */
-static size_t sequence_size(const uint8_t *at, size_t left)
+/* The size of the code point at `at`, which is not ASCII, or 0 when `left` bytes do not begin with
+ * one. Masks tell leads and what follows; beside them, only the second byte has a range that depends
+ * on the lead: it excludes overlong forms (C0, C1, E0, F0), surrogates (ED) and what is above
+ * U+10FFFF (F4). */
+static inline size_t sequence_size(const uint8_t *at, size_t left)
 {
-    const uint8_t lead = at[0];
-    if (lead < 0x80)
-        return 1;
-    /* Only the second byte has a range that depends on the lead: it excludes overlong
-     * forms (E0, F0), surrogates (ED) and what is above U+10FFFF (F4). */
-    uint8_t low = 0x80;
-    uint8_t high = 0xBF;
-    size_t size;
-    if (lead >= 0xC2 && lead <= 0xDF) {
-        size = 2;
-    } else if (lead >= 0xE0 && lead <= 0xEF) {
-        size = 3;
-        if (lead == 0xE0)
-            low = 0xA0;
-        if (lead == 0xED)
-            high = 0x9F;
-    } else if (lead >= 0xF0 && lead <= 0xF4) {
-        size = 4;
-        if (lead == 0xF0)
-            low = 0x90;
-        if (lead == 0xF4)
-            high = 0x8F;
-    } else {
-        return 0;
+    uint32_t four = 0;
+    if (left >= sizeof four)
+        four = oteli_get_fixed32(at);
+    else
+        for (size_t i = 0; i < left; i++)
+            four |= (uint32_t)at[i] << 8 * i;
+    if ((four & 0xC0E0) == 0x80C0)
+        return (four & 0x1E) != 0 ? 2 : 0;
+    if ((four & 0xC0C0F0) == 0x8080E0) {
+        const uint32_t range = four & 0x200F;
+        return range != 0 && range != 0x200D ? 3 : 0;
     }
-    if (left < size || at[1] < low || at[1] > high)
+    if ((four & 0xC0C0C0F8) != 0x808080F0)
         return 0;
-    for (size_t i = 2; i < size; i++) {
-        if ((at[i] & 0xC0) != 0x80)
-            return 0;
+    const uint32_t range = four & 0x3007;
+    return range == 4 || ((range & 4) == 0 && range != 0) ? 4 : 0;
+}
+
+/* How many of the next 8 bytes, or of the `left` ones, are ASCII from the first on. */
+static inline size_t ascii_of_eight(const uint8_t *at, size_t left)
+{
+    if (left < 8) {
+        size_t good = 0;
+        while (good < left && at[good] < 0x80)
+            good++;
+        return good;
     }
-    return size;
+    const uint64_t bad = oteli_get_fixed64(at) & UINT64_C(0x8080808080808080);
+    return bad == 0 ? 8 : (size_t)__builtin_ctzll(bad) / 8;
 }
 
 size_t oteli_utf8_valid_prefix(const char *text, size_t length)
@@ -46,8 +47,8 @@ size_t oteli_utf8_valid_prefix(const char *text, size_t length)
     const uint8_t *bytes = (const uint8_t *)text;
     size_t at = 0;
     while (at < length) {
-        if (length - at >= 8 && oteli_is_ascii(text + at, 8)) {
-            at += 8;
+        if (bytes[at] < 0x80) {
+            at += ascii_of_eight(bytes + at, length - at);
             continue;
         }
         const size_t size = sequence_size(bytes + at, length - at);

@@ -16,6 +16,28 @@
 
 enum { FIELD = 9, ROOM = 256 * 1024, GUARD = 0xA5, DEPTH = 500 };
 
+/* That the way in one pass writes `size` bytes that are those of a plan, or that it is not for this
+ * attribute. Returns whether it is. */
+static bool check_plain(const char *key, const otel_value *value, size_t limit,
+                        const uint8_t *planned, size_t size)
+{
+    static uint8_t plain[ROOM];
+    const otel_slice slice = otel_slice_of(key);
+    const size_t room = oteli_key_value_plain_room(slice, value, limit);
+    if (room == 0)
+        return false;
+    assert_true(room < ROOM);
+    memset(plain, GUARD, sizeof plain);
+    const uint8_t *end = oteli_key_value_put_plain(plain, FIELD, slice, value);
+    for (size_t i = room; i < ROOM; i++)
+        assert_int_equal(plain[i], GUARD);
+    if (end == NULL)
+        return false;
+    assert_int_equal(end - plain, size);
+    assert_memory_equal(plain, planned, size);
+    return true;
+}
+
 /* The KeyValue message that we write for a value, without the field's head. */
 static size_t write_value(const char *key, otel_value value, size_t limit, uint8_t *out)
 {
@@ -27,6 +49,11 @@ static size_t write_value(const char *key, otel_value value, size_t limit, uint8
     const uint8_t *end = oteli_key_value_put(field_bytes, FIELD, &plan);
     assert_int_equal(end - field_bytes, plan.bytes);
     assert_int_equal(*end, GUARD);
+    const bool is_kept = plan.key_bytes == plan.key_length && plan.value.type == value.type &&
+                         plan.value.length == value.length;
+    const bool is_plain = value.type <= OTEL_VALUE_DOUBLE && is_kept &&
+                          (value.type != OTEL_VALUE_STRING || value.as.string != NULL);
+    assert_int_equal(check_plain(key, &value, limit, field_bytes, plan.bytes), is_plain);
 
     const uint8_t *at = field_bytes;
     struct oteli_field field = {0};
@@ -268,6 +295,30 @@ TEST(text_is_copied_as_utf8)
     assert_memory_equal(out, "ab\xef\xbf\xbd", 5);
     assert_int_equal(oteli_text_size(NULL, 0), 0);
     assert_ptr_equal(oteli_text_put(out, NULL, 0, 0), out);
+}
+
+/* One bad byte, anywhere in a text of any length, is seen while it is copied. */
+TEST(texts_are_looked_at_while_they_are_copied)
+{
+    enum { LONGEST = 150 };
+    char text[LONGEST];
+    uint8_t out[LONGEST + 1];
+    for (size_t length = 0; length <= LONGEST; length++)
+        for (size_t bad = 0; bad <= length; bad++) {
+            for (size_t i = 0; i < length; i++)
+                text[i] = (char)('a' + i % 26);
+            if (bad < length)
+                text[bad] = (char)0x80;
+            memset(out, GUARD, sizeof out);
+            const uint8_t *end = oteli_text_copy(out, text, length);
+            assert_ptr_equal(end, bad < length ? NULL : out + length);
+            assert_memory_equal(out, text, length);
+            assert_int_equal(out[length], GUARD);
+            if (bad + 1 >= length)
+                continue;
+            memcpy(text + bad, "\xc3\xa4", 2);
+            assert_ptr_equal(oteli_text_copy(out, text, length), out + length);
+        }
 }
 
 /* --- attributes of contexts: api/span/context_attributes.c --- */

@@ -50,6 +50,45 @@ TEST(every_cut_code_point_is_invalid)
     }
 }
 
+/* Unicode's table 3-7: what the second byte may be after each lead, and how long that is. */
+static size_t size_by_table(const uint8_t *text)
+{
+    static const struct {
+        uint8_t first, last, low, high, size;
+    } rows[] = {
+        {0xC2, 0xDF, 0x80, 0xBF, 2}, {0xE0, 0xE0, 0xA0, 0xBF, 3}, {0xE1, 0xEC, 0x80, 0xBF, 3},
+        {0xED, 0xED, 0x80, 0x9F, 3}, {0xEE, 0xEF, 0x80, 0xBF, 3}, {0xF0, 0xF0, 0x90, 0xBF, 4},
+        {0xF1, 0xF3, 0x80, 0xBF, 4}, {0xF4, 0xF4, 0x80, 0x8F, 4},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (text[0] < rows[i].first || text[0] > rows[i].last)
+            continue;
+        bool good = text[1] >= rows[i].low && text[1] <= rows[i].high;
+        for (size_t k = 2; k < rows[i].size; k++)
+            good = good && text[k] >= 0x80 && text[k] <= 0xBF;
+        return good ? rows[i].size : 0;
+    }
+    return 0;
+}
+
+TEST(the_table_of_unicode_says_what_may_follow_each_lead)
+{
+    static const uint8_t followers[] = {0x7F, 0x80, 0xBF, 0xC0};
+    for (unsigned lead = 0x80; lead <= 0xFF; lead++)
+        for (unsigned second = 0; second <= 0xFF; second++)
+            for (unsigned rest = 0; rest < 16; rest++) {
+                const uint8_t text[5] = {(uint8_t)lead, (uint8_t)second, followers[rest / 4],
+                                         followers[rest % 4], 0xFF};
+                const size_t size = size_by_table(text);
+
+                for (size_t length = 1; length <= sizeof text; length++) {
+                    const size_t good = oteli_utf8_valid_prefix((const char *)text, length);
+
+                    assert_int_equal(good != 0, size != 0 && size <= length);
+                }
+            }
+}
+
 static const struct bad_text {
     const char *bytes;
     size_t length;
