@@ -3,17 +3,37 @@
  *
  * Source: The Unicode Standard, table 3-7, "Well-Formed UTF-8 Byte Sequences". */
 #include "common/text/utf8.h"
-#include "common/wire.h"
+
+/* The first of the next bytes is the lowest, whatever the machine is. */
+static inline uint64_t next_eight(const uint8_t *at)
+{
+    uint64_t eight;
+    memcpy(&eight, at, sizeof eight);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    eight = __builtin_bswap64(eight);
+#endif
+    return eight;
+}
+
+static inline uint32_t next_four(const uint8_t *at)
+{
+    uint32_t four;
+    memcpy(&four, at, sizeof four);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    four = __builtin_bswap32(four);
+#endif
+    return four;
+}
 
 /* The size of the code point at `at`, which is not ASCII, or 0 when `left` bytes do not begin with
- * one. Masks tell leads and what follows; beside them, only the second byte has a range that depends
- * on the lead: it excludes overlong forms (C0, C1, E0, F0), surrogates (ED) and what is above
- * U+10FFFF (F4). */
+ * one. Masks tell leads and what follows; beside them, only the second byte has a range that
+ * depends on the lead: it excludes overlong forms (C0, C1, E0, F0), surrogates (ED) and what is
+ * above U+10FFFF (F4). */
 static inline size_t sequence_size(const uint8_t *at, size_t left)
 {
     uint32_t four = 0;
     if (left >= sizeof four)
-        four = oteli_get_fixed32(at);
+        four = next_four(at);
     else
         for (size_t i = 0; i < left; i++)
             four |= (uint32_t)at[i] << 8 * i;
@@ -38,7 +58,7 @@ static inline size_t ascii_of_eight(const uint8_t *at, size_t left)
             good++;
         return good;
     }
-    const uint64_t bad = oteli_get_fixed64(at) & UINT64_C(0x8080808080808080);
+    const uint64_t bad = next_eight(at) & UINT64_C(0x8080808080808080);
     return bad == 0 ? 8 : (size_t)__builtin_ctzll(bad) / 8;
 }
 
