@@ -234,6 +234,11 @@ void otel_span_add_event_at(otel_span span, const char *name, uint64_t time_ns,
     otel_span_add_event_p(&span, name, otel_length_(name), time_ns, attributes, count);
 }
 
+static inline otel_attribute exception_part(const char *key, const char *text, size_t length)
+{
+    return otel_attribute_n(key, strlen(key), otel_value_string_n(text, length));
+}
+
 void otel_span_record_exception_p(const otel_span *span, const char *type, size_t type_length,
                                   const char *message, size_t message_length,
                                   const char *stacktrace, size_t stacktrace_length,
@@ -252,13 +257,11 @@ void otel_span_record_exception_p(const otel_span *span, const char *type, size_
         count = 0;
     }
     if (type != NULL)
-        all[known++] = otel_attribute_of("exception.type", otel_value_string_n(type, type_length));
+        all[known++] = exception_part("exception.type", type, type_length);
     if (message != NULL)
-        all[known++] =
-            otel_attribute_of("exception.message", otel_value_string_n(message, message_length));
+        all[known++] = exception_part("exception.message", message, message_length);
     if (stacktrace != NULL)
-        all[known++] = otel_attribute_of("exception.stacktrace",
-                                         otel_value_string_n(stacktrace, stacktrace_length));
+        all[known++] = exception_part("exception.stacktrace", stacktrace, stacktrace_length);
     if (count != 0)
         memcpy(all + known, attributes, count * sizeof *all);
     static const char name[] = "exception";

@@ -212,6 +212,45 @@ TEST_FAST_TOO(everything_at_once)
     oracle_free(span);
 }
 
+/* Lengths of all messages on both sides of a longer varint, in one event after another; texts that
+ * are UTF-8, and that are not; a key that comes again. */
+TEST_FAST_TOO(events_of_all_lengths)
+{
+    enum { EVENTS = 40 };
+    static char text[17000];
+    static const size_t around[] = {0, 70, 16320};
+    memset(text, 't', sizeof text);
+    const otel_span handle = otel_span_enter(tracer(), "eventful", NULL);
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; k < EVENTS; k++) {
+            const otel_attribute attributes[] = {
+                otel_attribute_of("number", otel_value_int(-1)),
+                otel_attribute_of("text", otel_value_string_n(text, around[i] + k)),
+                otel_attribute_of(k % 3 == 0 ? "number" : "truth", otel_value_bool(true)),
+                otel_attribute_of("last", otel_value_string(k % 5 == 0 ? "\xff" : "\xc3\xa4"))};
+            otel_span_add_event(handle, k % 7 == 0 ? "bad \xff" : "f\xc3\xbcnf", attributes, k % 5);
+        }
+    otel_span_end(handle);
+
+    pb_span *span = oracle_unpack(0);
+    assert_int_equal(span->n_events, 3 * EVENTS);
+    for (size_t i = 0; i < 3 * EVENTS; i++) {
+        const size_t k = i % EVENTS;
+        const Opentelemetry__Proto__Trace__V1__Span__Event *event = span->events[i];
+        const bool comes_again = k % 3 == 0 && k % 5 > 2;
+        assert_string_equal(event->name, k % 7 == 0 ? "bad \xef\xbf\xbd" : "f\xc3\xbcnf");
+        assert_int_equal(event->n_attributes, k % 5 - comes_again);
+        assert_int_equal(event->dropped_attributes_count, 0);
+        if (event->n_attributes > 0)
+            assert_true(comes_again ? event->attributes[0]->value->bool_value
+                                    : event->attributes[0]->value->int_value == -1);
+        if (event->n_attributes > 1)
+            assert_int_equal(strlen(event->attributes[1]->value->string_value),
+                             around[i / EVENTS] + k);
+    }
+    oracle_free(span);
+}
+
 TEST(a_record_says_where_its_times_and_events_are)
 {
     const otel_span plain = otel_span_enter(tracer(), "plain", NULL);
