@@ -196,6 +196,8 @@ ONE_CASE(one_int, otel_span_set_int(span, "server.port", 8080))
 ONE_CASE(one_bool, otel_span_set_bool(span, "cache.hit", true))
 ONE_CASE(one_double, otel_span_set_double(span, "cache.fill", 0.75))
 ONE_CASE(one_string, otel_span_set_string(span, "url.path", "/api/users/12345"))
+ONE_CASE(one_string_150,
+         otel_span_set_string(span, "db.query.text", LETTERS_50 LETTERS_50 LETTERS_50))
 ONE_CASE(one_string_300,
          otel_span_set_string(span, "db.query.text",
                               LETTERS_50 LETTERS_50 LETTERS_50 LETTERS_50 LETTERS_50 LETTERS_50))
@@ -206,6 +208,12 @@ ONE_CASE(one_status_ok, otel_span_set_status(span, OTEL_SPAN_STATUS_OK, NULL))
 ONE_CASE(one_status_error, otel_span_set_status(span, OTEL_SPAN_STATUS_ERROR, "no such user"))
 ONE_CASE(one_event, otel_span_add_event(span, "cache.miss", NULL, 0))
 ONE_CASE(one_exception, otel_span_record_exception(span, "KeyError", "no such user", NULL, NULL, 0))
+
+static void one_name_60(uint64_t count)
+{
+    for (uint64_t i = 0; i < count; i++)
+        otel_span_end(otel_span_enter(tracer, LETTERS_50 "0123456789", NULL));
+}
 
 static void one_name_100(uint64_t count)
 {
@@ -336,6 +344,7 @@ const struct bench_case bench_cases[] = {
     {"one_bool", BENCH_SAMPLED, 1, one_bool, 1, 0, NULL},
     {"one_double", BENCH_SAMPLED, 1, one_double, 1, 0, NULL},
     {"one_string", BENCH_SAMPLED, 1, one_string, 1, 0, NULL},
+    {"one_string_150", BENCH_SAMPLED, 1, one_string_150, 1, 0, NULL},
     {"one_string_300", BENCH_SAMPLED, 1, one_string_300, 1, 0, NULL},
     {"one_string_utf8", BENCH_SAMPLED, 1, one_string_utf8, 1, 0, NULL},
     {"one_key_again", BENCH_SAMPLED, 1, one_key_again, 1, 0, NULL},
@@ -343,6 +352,7 @@ const struct bench_case bench_cases[] = {
     {"one_status_error", BENCH_SAMPLED, 1, one_status_error, 1, 0, NULL},
     {"one_event", BENCH_SAMPLED, 1, one_event, 1, 0, NULL},
     {"one_exception", BENCH_SAMPLED, 1, one_exception, 1, 0, NULL},
+    {"one_name_60", BENCH_SAMPLED, 1, one_name_60, 1, 0, NULL},
     {"one_name_100", BENCH_SAMPLED, 1, one_name_100, 1, 0, NULL},
     {"start_end", BENCH_SAMPLED, 1, start_end, 1, 0, NULL},
     {"start_end_5attr", BENCH_SAMPLED, 1, start_end_5attr, 1, 0, NULL},

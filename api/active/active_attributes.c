@@ -7,6 +7,7 @@
  * bytes. */
 #include "api/active/fast_attribute.h"
 #include "api/encode/key_value.h"
+#include "api/encode/plain_value.h"
 #include "common/base/alloc.h"
 #include "common/base/copy.h"
 #include "common/log.h"
@@ -113,11 +114,12 @@ static inline void keep(struct oteli_active_span *active, const struct place *pl
 }
 
 /* In one pass. False: it takes set_planned, and nothing is changed. */
-static bool set_plain(struct oteli_active_span *active, const struct oteli_limits *limits,
-                      const char *key, size_t key_length, const otel_value *value)
+static OTELI_INLINE bool set_plain(struct oteli_active_span *active,
+                                   const struct oteli_limits *limits, const char *key,
+                                   size_t key_length, const otel_value *value)
 {
     const otel_slice slice = {key, key_length};
-    const size_t room = oteli_key_value_plain_room(slice, value, limits->value_length);
+    const size_t room = oteli_plain_room(slice, value, limits->value_length);
     if (OTELI_UNLIKELY(room == 0))
         return false;
     const struct place place = place_of(active, key, key_length);
@@ -125,7 +127,7 @@ static bool set_plain(struct oteli_active_span *active, const struct oteli_limit
         return false;
     uint8_t *at = oteli_buffer_room(&active->attributes, room);
     if (OTELI_LIKELY(at != NULL))
-        at = oteli_key_value_put_plain(at, OTELI_SPAN_ATTRIBUTES, slice, value);
+        at = oteli_plain_put(at, OTELI_SPAN_ATTRIBUTES, slice, value);
     if (OTELI_UNLIKELY(at == NULL))
         return false;
     keep(active, &place, at);

@@ -7,6 +7,7 @@
 #include "api/active/fast_attribute.h"
 #include "api/context/tracestate_pool.h"
 #include "api/encode/key_value.h"
+#include "api/encode/plain_value.h"
 
 #include <string.h>
 
@@ -48,7 +49,7 @@ static bool put_plain_event(struct oteli_buffer *events, const struct oteli_limi
     for (size_t i = 0; at != NULL && i < event->count; i++) {
         const otel_value *value = &event->attributes[i].value;
         const otel_slice key = oteli_key_of(&event->attributes[i]);
-        const size_t room = oteli_key_value_plain_room(key, value, limits->value_length);
+        const size_t room = oteli_plain_room(key, value, limits->value_length);
         const uint64_t bit = oteli_signature_bit(oteli_signature(key.data, key.length));
         if (room == 0 || (filter & bit) != 0)
             return false;
@@ -56,7 +57,7 @@ static bool put_plain_event(struct oteli_buffer *events, const struct oteli_limi
         events->length = (uint32_t)(at - events->data);
         at = oteli_buffer_room(events, MOST_OF_HEAD + room);
         if (at != NULL)
-            at = oteli_key_value_put_plain(at, EVENT_ATTRIBUTES, key, value);
+            at = oteli_plain_put(at, EVENT_ATTRIBUTES, key, value);
     }
     if (at == NULL)
         return false;

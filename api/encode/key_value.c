@@ -5,14 +5,12 @@
 #include "api/encode/key_value.h"
 #include "api/encode/key_index.h"
 #include "api/encode/nested_value.h"
-#include "common/base/atomic.h"
 #include "common/text/text.h"
 #include "common/wire.h"
 
 #include <string.h>
 
 enum { KEY = 1, VALUE = 2 }; /* KeyValue */
-enum { STRING = 1 };         /* AnyValue */
 
 bool oteli_key_value_plan(struct oteli_key_value *plan, const char *key, size_t key_length,
                           const otel_value *value, size_t length_limit, uint32_t depth_limit)
@@ -50,49 +48,6 @@ uint8_t *oteli_key_value_put(uint8_t *at, uint32_t field, const struct oteli_key
     at += plan->value_bytes;
     oteli_nested_put(at, &plan->value, plan->length_limit, plan->depth_limit);
     return at;
-}
-
-size_t oteli_key_value_plain_room(otel_slice key, const otel_value *value, size_t length_limit)
-{
-    enum { HEADS = 4 * 6, NUMBER = 16 };
-    if (key.length - 1 >= OTELI_VALUE_LARGEST || value->type > OTEL_VALUE_DOUBLE)
-        return 0;
-    if (value->type != OTEL_VALUE_STRING)
-        return HEADS + NUMBER + key.length;
-    const size_t most = length_limit < OTELI_VALUE_LARGEST ? length_limit : OTELI_VALUE_LARGEST;
-    if (value->as.string == NULL || value->length > most)
-        return 0;
-    return HEADS + key.length + value->length;
-}
-
-/* Tag and length, of a field whose tag is one byte. */
-static inline uint8_t *put_head(uint8_t *at, uint32_t field, size_t length)
-{
-    *at++ = (uint8_t)OTELI_TAG(field, OTELI_WIRE_BYTES);
-    if (OTELI_UNLIKELY(length >= 0x80))
-        return oteli_put_varint(at, length);
-    *at++ = (uint8_t)length;
-    return at;
-}
-
-uint8_t *oteli_key_value_put_plain(uint8_t *at, uint32_t field, otel_slice key,
-                                   const otel_value *value)
-{
-    uint8_t number[16];
-    const bool is_string = value->type == OTEL_VALUE_STRING;
-    const size_t any = is_string ? oteli_bytes_field_size(STRING, value->length)
-                                 : (size_t)(oteli_leaf_put(number, value, 0) - number);
-    at = put_head(at, field,
-                  oteli_bytes_field_size(KEY, key.length) + oteli_bytes_field_size(VALUE, any));
-    at = oteli_text_copy(put_head(at, KEY, key.length), key.data, key.length);
-    if (at == NULL)
-        return NULL;
-    at = put_head(at, VALUE, any);
-    if (is_string)
-        return oteli_text_copy(put_head(at, STRING, value->length), value->as.string,
-                               value->length);
-    memcpy(at, number, sizeof number);
-    return at + any;
 }
 
 /* A list on the way into bytes. */

@@ -37,12 +37,6 @@ bool oteli_key_value_plan(struct oteli_key_value *plan, const char *key, size_t 
 
 uint8_t *oteli_key_value_put(uint8_t *at, uint32_t field, const struct oteli_key_value *plan);
 
-/* Most attributes in one pass: a text, a number or a truth value that is kept as it is, and so is
- * its key. Of others the room is 0, or what is put is NULL: they need a plan. */
-size_t oteli_key_value_plain_room(otel_slice key, const otel_value *value, size_t length_limit);
-uint8_t *oteli_key_value_put_plain(uint8_t *at, uint32_t field, otel_slice key,
-                                   const otel_value *value);
-
 /* The same for a whole list, each key once: it is among the first `count` keys of the list or
  * left out, and its last value counts. `*dropped` counts the keys that are left out. */
 struct oteli_list_limits {

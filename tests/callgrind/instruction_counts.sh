@@ -67,7 +67,7 @@ done
 
 # Families are told by the number at the end of their names.
 flatness=$(awk -v limit=$flat_percent '
-    $1 ~ /_[0-9]+$/ {
+    $1 ~ /_[0-9]+$/ && $1 !~ /^one_/ {
         family = $1
         sub(/_[0-9]+$/, "", family)
         if (!(family in least) || $2 < least[family]) least[family] = $2

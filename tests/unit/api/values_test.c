@@ -3,6 +3,7 @@
  * oracle. */
 #include "api/encode/key_index.h"
 #include "api/encode/key_value.h"
+#include "api/encode/plain_value.h"
 #include "opentelemetry/proto/common/v1/common.pb-c.h"
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
@@ -23,12 +24,12 @@ static bool check_plain(const char *key, const otel_value *value, size_t limit,
 {
     static uint8_t plain[ROOM];
     const otel_slice slice = otel_slice_of(key);
-    const size_t room = oteli_key_value_plain_room(slice, value, limit);
+    const size_t room = oteli_plain_room(slice, value, limit);
     if (room == 0)
         return false;
     assert_true(room < ROOM);
     memset(plain, GUARD, sizeof plain);
-    const uint8_t *end = oteli_key_value_put_plain(plain, FIELD, slice, value);
+    const uint8_t *end = oteli_plain_put(plain, FIELD, slice, value);
     for (size_t i = room; i < ROOM; i++)
         assert_int_equal(plain[i], GUARD);
     if (end == NULL)
