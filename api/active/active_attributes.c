@@ -90,7 +90,7 @@ static inline struct place place_of(const struct oteli_active_span *active, cons
 {
     const uint32_t length = active->attributes.length;
     struct place place = {oteli_signature_bit(oteli_signature(key, key_length)), {length, length}};
-    if (active->attribute_count != 0 && (active->attribute_filter & place.bit) != 0)
+    if ((active->attribute_filter & place.bit) != 0)
         place.old = find(active, key, key_length);
     return place;
 }
@@ -100,8 +100,7 @@ static inline void keep(struct oteli_active_span *active, const struct place *pl
 {
     struct oteli_buffer *buffer = &active->attributes;
     if (is_new(place)) {
-        active->attribute_filter =
-            (active->attribute_count != 0 ? active->attribute_filter : 0) | place->bit;
+        active->attribute_filter |= place->bit;
         active->attribute_count++;
     } else {
         const uint8_t *next = buffer->data + place->old.end;
@@ -125,7 +124,7 @@ static OTELI_INLINE bool set_plain(struct oteli_active_span *active,
     const struct place place = place_of(active, key, key_length);
     if (OTELI_UNLIKELY(active->attribute_count >= limits->attributes) && is_new(&place))
         return false;
-    uint8_t *at = oteli_buffer_room(&active->attributes, room);
+    uint8_t *at = oteli_active_room(active, room);
     if (OTELI_LIKELY(at != NULL))
         at = oteli_plain_put(at, OTELI_SPAN_ATTRIBUTES, slice, value);
     if (OTELI_UNLIKELY(at == NULL))
@@ -144,7 +143,7 @@ static void put_planned(struct oteli_active_span *active, const struct oteli_lim
         oteli_active_warn(active, OTELI_TOO_MANY_ATTRIBUTES);
         return;
     }
-    uint8_t *at = oteli_buffer_room(&active->attributes, plan->bytes);
+    uint8_t *at = oteli_active_room(active, plan->bytes);
     if (at == NULL) {
         active->unusual.dropped_attributes += is_new(&place);
         active->traits.is_unusual = true;

@@ -52,18 +52,90 @@ static void let_tracestate_go(struct oteli_active_span *active)
     active->self.opaque[3] &= ~OTELI_REF_TRACESTATE;
 }
 
+/* --- memory for attributes --- */
+
+static void free_own(struct oteli_active_span *active)
+{
+    free(active->own);
+    active->own = NULL;
+    active->unusual.own_size = 0;
+}
+
+/* Its own memory has at least `needed` bytes from now on, and what was in it. */
+static bool own_at_least(struct oteli_active_span *active, size_t needed)
+{
+    unsigned size = active->unusual.own_size != 0 ? active->unusual.own_size : OTELI_OWN_SIZE_FIRST;
+    if (needed == 0)
+        return true;
+    while (size < OTELI_OWN_SIZE_MOST && (size_t)1 << size < needed)
+        size++;
+    if (needed > (size_t)1 << size)
+        return false;
+    if (size == active->unusual.own_size)
+        return true;
+    uint8_t *own = oteli_realloc(active->own, (size_t)1 << size);
+    if (own == NULL)
+        return false;
+    active->own = own;
+    active->unusual.own_size = (uint8_t)size;
+    return true;
+}
+
+void oteli_active_take_back(struct oteli_active_span *active)
+{
+    const struct oteli_buffer lent = active->attributes;
+    const uint32_t count = active->attribute_count;
+    const uint64_t filter = active->attribute_filter;
+    const bool has_room = own_at_least(active, lent.length);
+    (void)oteli_move(active->name, oteli_active_name(active), active->name_length);
+    oteli_active_begin_own(active);
+    if (OTELI_UNLIKELY(!has_room)) {
+        active->unusual.dropped_attributes += count;
+        active->traits.is_unusual = true;
+    } else if (count != 0) {
+        memcpy(active->own, lent.data, lent.length);
+        active->attributes.length = lent.length;
+        active->attribute_count = count;
+        active->attribute_filter = filter;
+    }
+}
+
+uint8_t *oteli_active_grow(struct oteli_active_span *active, size_t more)
+{
+    if (active->traits.is_lent) {
+        oteli_active_take_back(active);
+        return oteli_active_room(active, more);
+    }
+    struct oteli_buffer *attributes = &active->attributes;
+    if (!own_at_least(active, attributes->length + more))
+        return NULL;
+    attributes->data = active->own;
+    attributes->capacity = oteli_active_own_capacity(active);
+    return attributes->data + attributes->length;
+}
+
+/* All but the buffers. */
+static void no_more_unusual(struct oteli_active_span *active)
+{
+    const size_t from = offsetof(struct oteli_unusual, status);
+    memset((char *)&active->unusual + from, 0, offsetof(struct oteli_unusual, name) - from);
+    active->traits.is_unusual = false;
+}
+
 void oteli_active_lighten(struct oteli_active_span *active)
 {
     struct oteli_unusual *unusual = &active->unusual;
     let_tracestate_go(active);
     struct oteli_buffer *const buffers[] = {&unusual->name, &unusual->events, &unusual->links,
-                                            &unusual->message, &active->attributes};
+                                            &unusual->message};
     for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
         shrink(buffers[i]);
         buffers[i]->length = 0;
     }
-    memset(unusual, 0, offsetof(struct oteli_unusual, name));
-    active->traits.is_unusual = false;
+    if (oteli_active_own_capacity(active) > OTELI_BUFFER_KEPT)
+        free_own(active);
+    oteli_active_begin_own(active);
+    no_more_unusual(active);
 }
 
 void oteli_active_forget(struct oteli_active_span *active)
@@ -71,16 +143,15 @@ void oteli_active_forget(struct oteli_active_span *active)
     struct oteli_unusual *unusual = &active->unusual;
     unusual->name.length = unusual->events.length = unusual->links.length = 0;
     unusual->message.length = 0;
-    oteli_active_no_attributes(active);
-    memset(unusual, 0, offsetof(struct oteli_unusual, name));
-    active->traits.is_unusual = false;
+    oteli_active_begin_own(active);
+    no_more_unusual(active);
 }
 
 void oteli_active_leave(struct oteli_active_span *active)
 {
     if (active->traits.is_unusual)
         oteli_active_lighten(active);
-    oteli_active_no_attributes(active);
+    oteli_active_begin_own(active);
     if (active->below == OTELI_PASSED)
         active->below = OTELI_NOT_A_COVER;
     active->self = (otel_span){{0, 0, 0, 0}};
@@ -89,7 +160,7 @@ void oteli_active_leave(struct oteli_active_span *active)
 void oteli_active_fini(struct oteli_active_span *active)
 {
     let_tracestate_go(active);
-    oteli_buffer_fini(&active->attributes);
+    free_own(active);
     oteli_buffer_fini(&active->unusual.events);
     oteli_buffer_fini(&active->unusual.links);
     oteli_buffer_fini(&active->unusual.message);
@@ -118,6 +189,8 @@ static bool append_text(struct oteli_buffer *buffer, const char *text, size_t le
 void oteli_active_set_long_name(struct oteli_active_span *active, const char *name, size_t length)
 {
     struct oteli_buffer *buffer = &active->unusual.name;
+    if (active->traits.is_lent)
+        oteli_active_take_back(active);
     active->traits.bits &= (uint8_t)~OTELI_NAME_IS_ADDRESS;
     active->name_length = (uint32_t)length;
     if (length <= OTELI_NAME_INLINE &&

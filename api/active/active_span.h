@@ -12,6 +12,7 @@
 #define OTELI_ACTIVE_SPAN_H
 
 #include "api/context/handle.h"
+#include "common/base/copy.h"
 #include "common/text/text.h"
 #include <otel/thread_context.h>
 #include <otel/trace.h>
@@ -35,15 +36,21 @@ struct oteli_buffer {
     uint32_t length;
 };
 enum { OTELI_BUFFER_FIRST = 512, OTELI_BUFFER_KEPT = 64 * 1024, OTELI_NAME_INLINE = 48 };
+enum {
+    OTELI_OWN_SIZE_FIRST = 9,
+    OTELI_OWN_SIZE_MOST = 30
+}; /* exponents, of memory for attributes */
 
 /* What decides about a span's record beside its ids, in one word: one store sets it. */
 struct oteli_traits {
-    uint32_t wire_flags; /* Span.flags */
-    uint8_t wire_kind;   /* Span.kind */
-    bool is_unusual;     /* has anything but ids, a short name, times and attributes, or a
+    uint16_t wire_flags; /* Span.flags */
+    uint8_t reserved;
+    bool is_lent;      /* a leaf: name and attributes are in the line (oteli_active_lend) */
+    uint8_t wire_kind; /* Span.kind */
+    bool is_unusual;   /* has anything but ids, a short name, times and attributes, or a
                             dead place below: its end goes the slow path */
-    uint8_t bits;        /* OTELI_HOLDS and below */
-    uint8_t end_as;      /* enum oteli_end_as */
+    uint8_t bits;      /* OTELI_HOLDS and below */
+    uint8_t end_as;    /* enum oteli_end_as */
 };
 _Static_assert(sizeof(struct oteli_traits) == 8, "one word");
 enum { OTELI_FLAG_HAS_IS_REMOTE = 0x100, OTELI_FLAG_IS_REMOTE = 0x200 }; /* of wire_flags */
@@ -72,7 +79,7 @@ enum {
 /* Traits of a span that is not unusual, as the word that they are in memory. */
 static inline uint64_t oteli_traits_word(uint32_t wire_flags, uint8_t wire_kind)
 {
-    const struct oteli_traits traits = {.wire_flags = wire_flags, .wire_kind = wire_kind};
+    const struct oteli_traits traits = {.wire_flags = (uint16_t)wire_flags, .wire_kind = wire_kind};
     uint64_t word;
     memcpy(&word, &traits, sizeof word);
     return word;
@@ -88,14 +95,15 @@ static inline uint64_t oteli_traits_word(uint32_t wire_flags, uint8_t wire_kind)
 /* What few spans have. All zero and empty unless traits.is_unusual says so; made so again by
  * oteli_active_lighten after the end. */
 struct oteli_unusual {
+    uint8_t own_size; /* no part of this: of `own`, the exponent of a power of two; 0: none */
+    uint8_t status;   /* otel_span_status */
+    bool has_warned;
+    uint8_t warning; /* enum oteli_warning_about, to be logged */
     uint32_t event_count;
     uint32_t link_count;
     uint32_t dropped_attributes;
     uint32_t dropped_events;
     uint32_t dropped_links;
-    uint8_t status; /* otel_span_status */
-    bool has_warned;
-    uint8_t warning;             /* enum oteli_warning_about, to be logged */
     struct oteli_buffer name;    /* a name that does not fit inline */
     struct oteli_buffer events;  /* Span.events fields */
     struct oteli_buffer links;   /* Span.links fields */
@@ -129,11 +137,10 @@ struct oteli_active_span {
     };
 
     uint64_t start;                 /* ticks, or Unix nanoseconds if OTELI_START_IS_GIVEN */
-    struct oteli_buffer attributes; /* Span.attributes fields */
-    uint32_t attribute_count;       /* right behind attributes.length: cleared together. A place
-                                       of the stack that is free has none */
-    uint64_t attribute_filter;      /* of their signatures; void when there are none */
-    uint64_t usual_ref;             /* what the handle of most spans here says: sampled,
+    struct oteli_buffer attributes; /* Span.attributes fields: in its own memory, or in a line */
+    uint32_t attribute_count;
+    uint64_t attribute_filter; /* of their signatures */
+    uint64_t usual_ref;        /* what the handle of most spans here says: sampled,
                                              recorded, and of a random trace id */
     const otel_thread_context_record
         *shown; /* what was published when the place above it was written */
@@ -148,6 +155,7 @@ struct oteli_active_span {
     };
 
     char name[OTELI_NAME_INLINE]; /* or, if longer, in unusual.name */
+    uint8_t *own; /* its own memory for attributes, which it keeps while they are in a line */
     struct oteli_unusual unusual;
     union {
         struct {
@@ -166,13 +174,12 @@ struct oteli_active_span {
     };
     uint64_t baggage;                  /* attached: the context's, held; 0 in every other place */
     otel_thread_context_record *apart; /* what is published where the place cannot be */
-    uint64_t unused;                   /* the rest of the last cache line */
 };
 _Static_assert(offsetof(struct oteli_active_span, name) == 128, "names begin a cache line");
 _Static_assert(sizeof(struct oteli_active_span) == 320, "five cache lines");
-_Static_assert(offsetof(struct oteli_active_span, attribute_count) ==
-                   offsetof(struct oteli_active_span, attributes.length) + sizeof(uint32_t),
-               "one store clears both");
+_Static_assert(offsetof(struct oteli_active_span, attributes.length) ==
+                   offsetof(struct oteli_active_span, attributes.capacity) + sizeof(uint32_t),
+               "one store sets both");
 
 /* Make room for `more` bytes; NULL (and nothing changed) without memory. Otherwise where
  * they go; add what was written to length. */
@@ -185,6 +192,16 @@ static inline uint8_t *oteli_buffer_room(struct oteli_buffer *buffer, size_t mor
 }
 
 void oteli_buffer_fini(struct oteli_buffer *buffer);
+
+/* The same for attributes. */
+OTELI_COLD uint8_t *oteli_active_grow(struct oteli_active_span *active, size_t more);
+static inline uint8_t *oteli_active_room(struct oteli_active_span *active, size_t more)
+{
+    const struct oteli_buffer *buffer = &active->attributes;
+    if (OTELI_LIKELY(more <= (size_t)(buffer->capacity - buffer->length)))
+        return buffer->data + buffer->length;
+    return oteli_active_grow(active, more);
+}
 
 /* Copy the name, with bad UTF-8 replaced. */
 OTELI_COLD void oteli_active_set_long_name(struct oteli_active_span *active, const char *name,
@@ -214,10 +231,72 @@ static inline uint32_t oteli_active_tracestate(const struct oteli_active_span *a
     return oteli_ref_tracestate(active->self.opaque[3]);
 }
 
+/* Between a name and the attributes in a line: kind and times. */
+enum { OTELI_BEHIND_NAME = 20 };
+
 static inline const char *oteli_active_name(const struct oteli_active_span *active)
 {
+    if (active->traits.is_lent)
+        return (const char *)active->attributes.data - OTELI_BEHIND_NAME - active->name_length;
     return active->name_length <= OTELI_NAME_INLINE ? active->name
                                                     : (const char *)active->unusual.name.data;
+}
+
+/* --- leaves ---
+ *
+ * The current span may have its name and attributes where they will be in its record, behind the
+ * last one in its thread's line, so that they need not be copied when it ends: it is a leaf. Those
+ * bytes are not committed, and the worker does not read them. Before anything else is written to
+ * the line, or becomes current above it, the leaf takes them back into its place. So at most the
+ * top of a stack that is current is a leaf. */
+
+static inline uint32_t oteli_active_own_capacity(const struct oteli_active_span *active)
+{
+    return UINT32_C(1) << active->unusual.own_size &
+           ~UINT32_C(1); /* the exponent 0 stands for none */
+}
+
+/* Attributes, of which there are none, will be in the place's own memory. */
+static OTELI_INLINE void oteli_active_use_own(struct oteli_active_span *active)
+{
+    active->attributes.data = active->own;
+    active->attributes.capacity = oteli_active_own_capacity(active);
+    active->traits.is_lent = false;
+}
+
+/* There are none. */
+static inline void oteli_active_begin_own(struct oteli_active_span *active)
+{
+    active->attributes.length = active->attribute_count = 0;
+    active->attribute_filter = 0;
+    oteli_active_use_own(active);
+}
+
+/* Attributes go to `at`, where there is room for `capacity` bytes; the name is before it. The
+ * traits of leaves say so. */
+static OTELI_INLINE void oteli_active_lend(struct oteli_active_span *active, uint8_t *at,
+                                           size_t capacity)
+{
+    const uint64_t capacity_and_length = oteli_word_of(capacity, 0);
+    active->attributes.data = at;
+    memcpy(&active->attributes.capacity, &capacity_and_length, sizeof capacity_and_length);
+    active->attribute_count = 0;
+    active->attribute_filter = 0;
+}
+
+/* A leaf takes back what is in the line. */
+OTELI_COLD void oteli_active_take_back(struct oteli_active_span *active);
+
+/* The same where there is a name only, of a frequent length. */
+static OTELI_INLINE void oteli_active_take_name_back(struct oteli_active_span *active)
+{
+    (void)oteli_move_8_twice(active->name, oteli_active_name(active), active->name_length);
+    oteli_active_use_own(active);
+}
+
+static OTELI_INLINE bool oteli_active_is_name_only(const struct oteli_active_span *active)
+{
+    return active->attributes.length == 0 && active->name_length - 8 <= 8;
 }
 
 /* What is left out of a span; the first time in a span it is noted, to be logged once the state is
@@ -249,13 +328,6 @@ OTELI_COLD void oteli_active_leave(struct oteli_active_span *active);
 
 /* oteli_active_leave without giving memory back: in a forked child, whose parent has the span. */
 void oteli_active_forget(struct oteli_active_span *active);
-
-/* There are no attributes. */
-static inline void oteli_active_no_attributes(struct oteli_active_span *active)
-{
-    const uint64_t none = 0;
-    memcpy(&active->attributes.length, &none, sizeof none); /* and attribute_count */
-}
 
 /* Free everything that hangs on a slot. */
 void oteli_active_fini(struct oteli_active_span *active);

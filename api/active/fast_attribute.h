@@ -18,7 +18,6 @@ enum { OTELI_ANY_STRING = OTEL_VALUE_STRING };
 enum {
     OTELI_SHORT_KEY_LEAST = 4,
     OTELI_SHORT_KEY_MOST = 100,
-    OTELI_SHORT_STRING_MOST = 100,
     OTELI_SHORT_INNER_MOST = 127, /* of a KeyValue, so that its length is one byte */
     OTELI_SHORT_ROOM = 144        /* for any of them, and for copying in pieces */
 };
@@ -68,7 +67,7 @@ static OTELI_INLINE bool oteli_short_begin(struct oteli_short *made,
         OTELI_UNLIKELY(active->attributes.capacity - made->at < OTELI_SHORT_ROOM))
         return false;
     const uint64_t bit = oteli_signature_bit(oteli_signature(key, key_length));
-    const uint64_t filter = count != 0 ? active->attribute_filter : 0;
+    const uint64_t filter = active->attribute_filter;
     made->filter = filter | bit;
     made->out = active->attributes.data + made->at;
     return OTELI_LIKELY((filter & bit) == 0);
@@ -98,8 +97,7 @@ static OTELI_INLINE bool oteli_set_short_string(struct oteli_active_span *active
 {
     struct oteli_short made;
     const size_t inner = 6 + key_length + length;
-    if (OTELI_UNLIKELY(length > OTELI_SHORT_STRING_MOST) ||
-        OTELI_UNLIKELY(inner > OTELI_SHORT_INNER_MOST) ||
+    if (OTELI_UNLIKELY(inner > OTELI_SHORT_INNER_MOST) ||
         OTELI_UNLIKELY(length > limits->value_length) ||
         !oteli_short_begin(&made, active, limits, key, key_length))
         return false;

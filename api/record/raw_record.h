@@ -62,8 +62,8 @@ _Static_assert(offsetof(struct oteli_raw, tracer) == offsetof(struct oteli_recor
 
 enum {
     OTELI_RAW_NAME_AT = 96,
-    OTELI_RAW_BEHIND_NAME = 20, /* kind and times */
-    OTELI_RAW_BEHIND_ALL = 6,   /* flags */
+    OTELI_RAW_BEHIND_NAME = OTELI_BEHIND_NAME, /* kind and times */
+    OTELI_RAW_BEHIND_ALL = 6,                  /* flags */
     OTELI_RAW_FIXED = OTELI_RAW_NAME_AT + OTELI_RAW_BEHIND_NAME + OTELI_RAW_BEHIND_ALL
 };
 
@@ -71,9 +71,10 @@ _Static_assert(offsetof(struct oteli_raw, name) == OTELI_RAW_NAME_AT, "behind al
 
 /* The size of a span's record; pieces are written up to OTELI_RAW_SLACK beyond it. */
 enum { OTELI_RAW_SLACK = 3 * OTELI_COMPOSE_PIECE, OTELI_RAW_AHEAD = 2 };
+enum { OTELI_RAW_PADDED = OTELI_RAW_FIXED + 7 };
 static inline size_t oteli_raw_size_of(size_t name_length, size_t attributes_length)
 {
-    return (OTELI_RAW_FIXED + 7 + name_length + attributes_length) & ~(size_t)7;
+    return (OTELI_RAW_PADDED + name_length + attributes_length) & ~(size_t)7;
 }
 
 static inline uint32_t oteli_raw_size(const struct oteli_active_span *active)
@@ -81,11 +82,10 @@ static inline uint32_t oteli_raw_size(const struct oteli_active_span *active)
     return (uint32_t)oteli_raw_size_of(active->name_length, active->attributes.length);
 }
 
-/* All that every span has: of its name the first piece, and nothing of attributes but how long
- * they are. */
-static OTELI_INLINE void oteli_raw_write_small(struct oteli_raw *raw,
-                                               const struct oteli_active_span *active, size_t size,
-                                               size_t attributes_length, uint64_t end)
+/* All but the name and the attributes, which those of a leaf have there already. */
+static OTELI_INLINE void oteli_raw_write_head(struct oteli_raw *raw,
+                                              const struct oteli_active_span *active, size_t size,
+                                              size_t attributes_length, uint64_t end)
 {
     raw->sizes = oteli_word_of(size, attributes_length);
     oteli_half_copy(raw->shape, active->shape);
@@ -93,29 +93,42 @@ static OTELI_INLINE void oteli_raw_write_small(struct oteli_raw *raw,
     oteli_half_copy(raw->span_id_and_ref, active->self.opaque + 2);
     oteli_half_copy(raw->trace_id, active->self.opaque);
     oteli_half_store(raw->times, (oteli_half){active->start, end});
-    memcpy(raw->name, active->name, sizeof(oteli_half));
     /* What comes next was last written by the exporter thread, on another core. */
     const uint8_t *next = (const uint8_t *)raw + size;
     for (unsigned i = 0; i < OTELI_RAW_AHEAD; i++)
         oteli_fetch_to_write(next + (2 + i) * OTELI_CACHELINE);
 }
 
-/* Write it at `raw`, which is aligned to 8. Names are copied in whole pieces: what is too much
- * lies where the times will be, or the attributes. */
+/* The name of a span that is no leaf, if it is not longer than this. */
+enum { OTELI_RAW_SHORT_NAME = sizeof(oteli_half) };
+static OTELI_INLINE void oteli_raw_write_short_name(struct oteli_raw *raw,
+                                                    const struct oteli_active_span *active)
+{
+    memcpy(raw->name, active->name, OTELI_RAW_SHORT_NAME);
+}
+
+/* Its name, and its attributes. Names are copied in whole pieces: what is too much lies where the
+ * times will be, or the attributes. */
+static OTELI_INLINE void oteli_raw_write_rest(struct oteli_raw *raw,
+                                              const struct oteli_active_span *active)
+{
+    _Static_assert(OTELI_NAME_INLINE == 3 * sizeof(oteli_half), "three pieces");
+    const uint32_t name_length = active->name_length;
+    oteli_raw_write_short_name(raw, active);
+    if (name_length > OTELI_RAW_SHORT_NAME)
+        memcpy(raw->name + OTELI_RAW_SHORT_NAME, active->name + OTELI_RAW_SHORT_NAME,
+               OTELI_NAME_INLINE - OTELI_RAW_SHORT_NAME);
+    if (active->attributes.length != 0)
+        oteli_compose_attributes(raw->name + name_length + OTELI_RAW_BEHIND_NAME, active);
+}
+
+/* Write all of it at `raw`, which is aligned to 8. */
 static OTELI_INLINE void oteli_raw_write(struct oteli_raw *raw,
                                          const struct oteli_active_span *active, uint32_t size,
                                          uint64_t end)
 {
-    _Static_assert(OTELI_NAME_INLINE == 3 * sizeof(oteli_half), "three pieces");
-    const uint32_t name_length = active->name_length;
-    const uint32_t attributes_length = active->attributes.length;
-    oteli_raw_write_small(raw, active, size, attributes_length, end);
-    if (name_length > sizeof(oteli_half)) {
-        memcpy(raw->name + 16, active->name + 16, sizeof(oteli_half));
-        memcpy(raw->name + 32, active->name + 32, sizeof(oteli_half));
-    }
-    if (attributes_length != 0)
-        oteli_compose_attributes(raw->name + name_length + OTELI_RAW_BEHIND_NAME, active);
+    oteli_raw_write_rest(raw, active);
+    oteli_raw_write_head(raw, active, size, active->attributes.length, end);
 }
 
 /* Make a record with a Span message of it, its times in nanoseconds. It lies in the same

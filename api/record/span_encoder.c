@@ -15,13 +15,18 @@ enum {
 };
 enum { STATUS_MESSAGE = 2, STATUS_CODE = 3 };
 
-#define USUAL(kind)                                                                                \
+#define TRAITS(kind, lent)                                                                         \
     {                                                                                              \
         .wire_flags = OTEL_TRACE_FLAG_SAMPLED | OTEL_TRACE_FLAG_RANDOM | OTELI_FLAG_HAS_IS_REMOTE, \
-        .wire_kind = (kind)                                                                        \
+        .is_lent = (lent), .wire_kind = (kind)                                                     \
     }
-const struct oteli_traits oteli_usual_traits[] = {USUAL(0), USUAL(1), USUAL(2),
-                                                  USUAL(3), USUAL(4), USUAL(5)};
+#define BY_KIND(lent)                                                                        \
+    {                                                                                        \
+        TRAITS(0, lent), TRAITS(1, lent), TRAITS(2, lent), TRAITS(3, lent), TRAITS(4, lent), \
+            TRAITS(5, lent)                                                                  \
+    }
+const struct oteli_traits oteli_usual_traits[] = BY_KIND(false);
+const struct oteli_traits oteli_leaf_traits[] = BY_KIND(true);
 
 static uint8_t *put_tracestate(uint8_t *at, const struct oteli_active_span *active)
 {

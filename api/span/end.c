@@ -17,8 +17,8 @@ static inline void append(struct oteli_thread *thread, struct oteli_active_span 
                           uint64_t end)
 {
     const uint32_t size = oteli_raw_size(active);
-    if (OTELI_LIKELY((end & OTELI_TICKS_BIT) != 0) &&
-        OTELI_LIKELY(oteli_is_plain(thread, active, size)))
+    if (OTELI_LIKELY((end & OTELI_TICKS_BIT) != 0) && oteli_is_plain(thread, active) &&
+        oteli_line_has_room(thread, size))
         oteli_append_plain(thread, active, size, end & ~OTELI_TICKS_BIT);
     else
         oteli_record_end(thread, active, end);
@@ -64,6 +64,7 @@ static OTELI_NOINLINE void end_any(otel_span_ref span, uint64_t end_ns, struct o
 {
     const bool is_detached = oteli_ref_where(span.place) == OTELI_SPAN_IN_POOL;
     const uint64_t end = time_of_end(end_ns);
+    oteli_thread_take_back(thread);
     struct oteli_active_span *active =
         is_detached ? oteli_detached_try_lock(span) : oteli_thread_find(thread, span);
     if (OTELI_UNLIKELY(active == NULL) && is_detached)
@@ -108,22 +109,52 @@ static OTELI_NOINLINE void end_slow(otel_span_ref span, uint64_t end_ns)
         end_any(span, end_ns, thread);
 }
 
-/* The fast path for a span that is larger than most: it has attributes, or a long name. The state
- * is busy. */
-static OTELI_NOINLINE OTELI_HOT void end_larger(otel_span_ref span, uint64_t end_ns,
-                                                struct oteli_thread *thread,
-                                                struct oteli_active_span *active)
+/* Write all but name and attributes of the current span's record, which is plain, behind the last
+ * one in the line. The state is busy, and free afterwards. */
+static OTELI_INLINE void append_current(struct oteli_thread *thread,
+                                        struct oteli_active_span *active, struct oteli_line *line,
+                                        uint32_t used, uint32_t attributes_length, size_t size)
 {
-    const uint32_t size = oteli_raw_size(active);
-    if (OTELI_UNLIKELY(!oteli_is_plain(thread, active, size))) {
-        end_any(span, end_ns, thread);
-        return;
-    }
-    oteli_append_plain(thread, active, size, oteli_counter());
-    oteli_active_no_attributes(active);
+    oteli_raw_write_head(oteli_line_raw(line, used), active, size, attributes_length,
+                         oteli_counter());
+    oteli_commit_to(thread, line, used + (uint32_t)size, 1);
     oteli_thread_return(thread, active - 1);
     oteli_thread_leave_call(thread);
     oteli_wake();
+}
+
+/* The fast path for a span that is no leaf: its name and attributes have to be copied. */
+static OTELI_INLINE void copy_and_append(struct oteli_thread *thread,
+                                         struct oteli_active_span *active, bool is_small)
+{
+    struct oteli_line *const line = thread->line;
+    const uint32_t used = thread->used;
+    const uint32_t attributes_length = is_small ? 0 : active->attributes.length;
+    const size_t size = oteli_raw_size_of(active->name_length, attributes_length);
+    if (!oteli_is_plain(thread, active) || !oteli_line_has_room(thread, size)) {
+        end_any(otel_span_ref_of(&active->self), 0, thread);
+        return;
+    }
+    if (is_small)
+        oteli_raw_write_short_name(oteli_line_raw(line, used), active);
+    else
+        oteli_raw_write_rest(oteli_line_raw(line, used), active);
+    append_current(thread, active, line, used, attributes_length, size);
+}
+
+static OTELI_NOINLINE OTELI_HOT void end_larger(struct oteli_thread *thread,
+                                                struct oteli_active_span *active)
+{
+    copy_and_append(thread, active, false);
+}
+
+static OTELI_NOINLINE OTELI_HOT void end_copied(struct oteli_thread *thread,
+                                                struct oteli_active_span *active)
+{
+    if (active->name_length > OTELI_RAW_SHORT_NAME || active->attributes.length != 0)
+        end_larger(thread, active);
+    else
+        copy_and_append(thread, active, true);
 }
 
 /* --- what longjmp has jumped past --- */
@@ -206,24 +237,19 @@ static OTELI_INLINE void end_fast(otel_span_ref span, uint64_t end_ns, bool is_s
         end_any(span, end_ns, thread);
         return;
     }
-    const uint32_t name_length = active->name_length;
-    if (name_length > sizeof(oteli_half) || active->attributes.length != 0) {
-        end_larger(span, end_ns, thread, active);
+    if (!active->traits.is_lent) {
+        end_copied(thread, active);
         return;
     }
-    struct oteli_line *const line = thread->line;
-    const size_t size = oteli_raw_size_of(name_length, 0);
-    size_t used = thread->used;
-    OTELI_OPAQUE(used); /* not the same once more in 32 bits */
-    if (OTELI_UNLIKELY(!oteli_is_plain_to(thread, active, used + size))) {
+    if (!oteli_is_plain(thread, active)) {
         end_any(span, end_ns, thread);
         return;
     }
-    oteli_raw_write_small(oteli_line_raw(line, used), active, size, 0, oteli_counter());
-    oteli_commit_to(thread, line, (uint32_t)(used + size), 1);
-    oteli_thread_return(thread, active - 1);
-    oteli_thread_leave_call(thread);
-    oteli_wake();
+    struct oteli_line *const line = thread->line;
+    const uint32_t used = thread->used;
+    const uint32_t attributes_length = active->attributes.length;
+    append_current(thread, active, line, used, attributes_length,
+                   oteli_raw_size_of(active->name_length, attributes_length));
 }
 
 OTELI_HOT void otel_span_end_n(otel_span_ref span, uint64_t end_ns)
@@ -291,6 +317,8 @@ otel_span otel_span_enter_address(otel_tracer *tracer, const void *address)
         return span;
     struct oteli_active_span *active = oteli_thread_find(thread, otel_span_ref_of(&span));
     if (active != NULL && oteli_active_records(active)) {
+        if (active->traits.is_lent)
+            oteli_active_take_back(active);
         memcpy(active->name, &address, sizeof address);
         active->name_length = sizeof address;
         active->traits.bits |= OTELI_NAME_IS_ADDRESS;

@@ -103,11 +103,10 @@ static uint64_t begin(struct oteli_thread *thread, struct oteli_active_span *act
     active->tracer = tracer;
     active->parent_id = made.parent_id;
     active->epoch = oteli_clock_epoch();
-    active->traits = (struct oteli_traits){.wire_flags = wire_flags_of(span, &made),
+    active->traits = (struct oteli_traits){.wire_flags = (uint16_t)wire_flags_of(span, &made),
                                            .wire_kind = oteli_span_wire_kind(span->kind),
                                            .is_unusual = true};
-    active->attributes.length = 0;
-    active->attribute_count = 0;
+    oteli_active_begin_own(active);
     const uint64_t given = span->end_ns & ~OTELI_TICKS_BIT;
     const uint64_t end = span->end_ns != 0 ? given : oteli_ticks() | OTELI_TICKS_BIT;
     active->start = (span->start_ns != 0 ? span->start_ns : end) & ~OTELI_TICKS_BIT;

@@ -102,7 +102,7 @@ static void make_copy(struct oteli_thread *thread, struct oteli_active_span *act
         return;
     struct oteli_active_span shown = *active;
     if ((active->self.opaque[3] & OTELI_REF_COLLECTED) != 0)
-        shown.traits.wire_flags &= ~(uint32_t)OTEL_TRACE_FLAG_SAMPLED; /* only its mounts are */
+        shown.traits.wire_flags &= (uint16_t)~OTEL_TRACE_FLAG_SAMPLED; /* only its mounts are */
     if ((active->traits.bits & OTELI_NAME_IS_ADDRESS) != 0) {
         uintptr_t address;
         memcpy(&address, active->name, sizeof address);

@@ -9,6 +9,7 @@
  * anything that counts; then it marks the state free and leaves the whole start to a function
  * ending in _slow. So it calls nothing, and the compiler keeps everything in registers that need
  * not be saved. */
+#include "api/active/fast_attribute.h"
 #include "api/context/tracestate_pool.h"
 #include "api/held/span_set.h"
 #include "api/record/span_encoder.h"
@@ -18,6 +19,7 @@
 #include "api/span/start_steps.h"
 #include "api/span/tracer.h"
 #include "api/thread/detached_pool.h"
+#include "api/thread/line_writer.h"
 #include "api/thread/thread_state.h"
 #include "common/base/copy.h"
 #include "common/clock/clock.h"
@@ -142,7 +144,7 @@ static OTELI_COLD void apply_result(struct oteli_thread *thread, struct oteli_ac
     }
     if ((made->ref & OTELI_REF_SAMPLED) != 0)
         return;
-    active->traits.wire_flags &= ~(uint32_t)OTEL_TRACE_FLAG_SAMPLED;
+    active->traits.wire_flags &= (uint16_t)~OTEL_TRACE_FLAG_SAMPLED;
     if (is_recording) {
         active->traits.is_unusual = true;
         active->traits.bits |= OTELI_RECORD_ONLY;
@@ -197,7 +199,7 @@ static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_acti
         oteli_span_wire_flags_of(made->ref, parent_id != 0 ? parent->opaque[3] : 0),
         OTEL_SPAN_KIND_INTERNAL + 1);
     oteli_span_set_origin(active, tracer, parent_id);
-    oteli_active_no_attributes(active);
+    oteli_active_begin_own(active);
     if (context != NULL || OTELI_UNLIKELY(oteli_span_is_special(thread, parent, options)))
         inherit(thread, active, parent, options, made);
     oteli_span_count(is_sampled ? thread->counts.recorded : thread->counts.unsampled, parent);
@@ -370,6 +372,17 @@ static OTELI_NOINLINE void let_go_and_enter(otel_span *span, otel_tracer *tracer
     enter_slow(span, tracer, name, name_length, options);
 }
 
+/* The same where the current span is a leaf, with attributes or a longer name. */
+static OTELI_NOINLINE void take_back_and_enter(otel_span *span, otel_tracer *tracer,
+                                               const char *name, size_t name_length,
+                                               const otel_span_options *options,
+                                               struct oteli_thread *thread)
+{
+    oteli_thread_take_back(thread);
+    oteli_thread_leave_call(thread);
+    otel_span_enter_p(span, tracer, name, name_length, options);
+}
+
 /* The last of entering a span that is not sampled. */
 static OTELI_INLINE void show_unsampled(otel_span *span, struct oteli_thread *thread,
                                         struct oteli_active_span *active, uint32_t epoch,
@@ -410,25 +423,25 @@ static OTELI_INLINE void enter_unsampled_child(otel_span *span, struct oteli_thr
     show_unsampled(span, thread, active, parent->epoch, &made, thread->generation);
 }
 
-/* Its name, and what most spans have of an epoch, of this kind. */
+/* Its epoch, the length of its name, and its traits. */
 static OTELI_INLINE void set_usual_shape(struct oteli_active_span *active, uint32_t epoch,
-                                         size_t name_length, uint8_t wire_kind)
+                                         size_t name_length, const struct oteli_traits *traits)
 {
     const uint64_t first = oteli_word_of(epoch, name_length);
-    uint64_t traits;
-    memcpy(&traits, &oteli_usual_traits[wire_kind], sizeof traits);
-    oteli_half_store(active->shape, (oteli_half){first, traits});
+    uint64_t second;
+    memcpy(&second, traits, sizeof second);
+    oteli_half_store(active->shape, (oteli_half){first, second});
 }
 
 /* A sampled child of a parent, or a root; its name is in its place. */
 static OTELI_INLINE void open_fast(struct oteli_thread *thread, struct oteli_active_span *active,
                                    const struct oteli_active_span *parent, otel_tracer *tracer,
-                                   size_t name_length, uint8_t wire_kind,
+                                   size_t name_length, const struct oteli_traits *traits,
                                    struct oteli_identity *made)
 {
     if (parent->self.opaque[2] == 0) {
         oteli_span_set_origin(active, tracer, 0);
-        set_usual_shape(active, oteli_clock_epoch(), name_length, wire_kind);
+        set_usual_shape(active, oteli_clock_epoch(), name_length, traits);
         oteli_count(&thread->counts.recorded[OTELI_ORIGIN_NONE], 1);
         __atomic_signal_fence(__ATOMIC_SEQ_CST); /* what is written now needs no register below */
         uint64_t second;
@@ -436,7 +449,7 @@ static OTELI_INLINE void open_fast(struct oteli_thread *thread, struct oteli_act
         made->trace_id = (oteli_half){first, second};
     } else {
         oteli_span_set_origin(active, tracer, parent->self.opaque[2]);
-        set_usual_shape(active, parent->epoch, name_length, wire_kind);
+        set_usual_shape(active, parent->epoch, name_length, traits);
         oteli_count(&thread->counts.recorded[OTELI_ORIGIN_LOCAL], 1);
         __atomic_signal_fence(__ATOMIC_SEQ_CST); /* likewise */
         made->trace_id = oteli_half_load(parent->self.opaque);
@@ -452,7 +465,26 @@ static OTELI_INLINE void inherit_fast(struct oteli_active_span *active,
 {
     const uint64_t parent_ref = parent->self.opaque[3];
     made->ref = (made->ref & ~OTELI_REF_INHERITED) | (parent_ref & OTELI_REF_INHERITED);
-    active->traits.wire_flags = oteli_span_wire_flags_of(parent_ref, 0);
+    active->traits.wire_flags = (uint16_t)oteli_span_wire_flags_of(parent_ref, 0);
+}
+
+/* Room for attributes of a leaf, at least for one of those that go the short way; its name may be
+ * copied as if it were as long as it may be. */
+enum { LEAF_BESIDE = OTELI_RAW_PADDED + OTELI_NAME_INLINE, LEAF_LEAST = OTELI_SHORT_ROOM };
+
+static OTELI_INLINE int32_t leaf_room(const struct oteli_thread *thread)
+{
+    return (int32_t)thread->line_end - (int32_t)thread->used - (int32_t)LEAF_BESIDE;
+}
+
+/* Where the name of a leaf goes, which gets `room`: into the line, behind the last record. */
+static OTELI_INLINE void *lend_line(const struct oteli_thread *thread,
+                                    struct oteli_active_span *active, size_t name_length,
+                                    int32_t room)
+{
+    uint8_t *name = oteli_line_raw(thread->line, thread->used)->name;
+    oteli_active_lend(active, name + name_length + OTELI_BEHIND_NAME, (size_t)room);
+    return name;
 }
 
 /* Show it, with the attributes of simple options: the last of entering. */
@@ -473,13 +505,14 @@ static OTELI_INLINE void show_fast(otel_span *span, struct oteli_thread *thread,
     oteli_thread_leave_call(thread);
 }
 
-/* The fast path where the parent is not usual, or spans under it are not sampled. The state is
- * busy. */
-static OTELI_NOINLINE OTELI_HOT void enter_child(otel_span *span, otel_tracer *tracer,
+/* The fast path where the parent is not usual, spans under it are not sampled, or there is no room
+ * in the line. The state is busy. */
+static OTELI_NOINLINE OTELI_HOT void enter_other(otel_span *span, otel_tracer *tracer,
                                                  const char *name, size_t name_length,
                                                  const otel_span_options *options,
                                                  struct oteli_thread *thread)
 {
+    oteli_thread_take_back(thread);
     struct oteli_active_span *active = thread->top + 1;
     const struct oteli_active_span *parent = active - 1;
     const unsigned decision = decision_under(thread, parent);
@@ -487,16 +520,23 @@ static OTELI_NOINLINE OTELI_HOT void enter_child(otel_span *span, otel_tracer *t
         enter_unsampled_child(span, thread, active);
         return;
     }
+    const uint8_t wire_kind =
+        (uint8_t)((options != NULL ? options->kind : OTEL_SPAN_KIND_INTERNAL) + 1);
+    const int32_t room = leaf_room(thread);
+    const bool is_leaf = room >= LEAF_LEAST;
+    void *at = is_leaf ? lend_line(thread, active, name_length, room) : active->name;
     if (OTELI_UNLIKELY(decision != OTELI_DECIDE_SAMPLE) ||
-        OTELI_UNLIKELY(!oteli_span_set_short_name(active, name, name_length))) {
+        OTELI_UNLIKELY(!oteli_span_put_short_name(at, name, name_length))) {
         let_go_and_enter(span, tracer, name, name_length, options, thread);
         return;
     }
-    const uint8_t wire_kind =
-        (uint8_t)((options != NULL ? options->kind : OTEL_SPAN_KIND_INTERNAL) + 1);
     struct oteli_identity made;
-    open_fast(thread, active, parent, tracer, name_length, wire_kind, &made);
-    inherit_fast(active, parent, &made);
+    open_fast(thread, active, parent, tracer, name_length,
+              is_leaf ? &oteli_leaf_traits[wire_kind] : &oteli_usual_traits[wire_kind], &made);
+    if (!is_leaf)
+        oteli_active_begin_own(active);
+    if (parent->self.opaque[2] != 0)
+        inherit_fast(active, parent, &made);
     show_fast(span, thread, active, options, &made);
 }
 
@@ -520,7 +560,7 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
     }
     active++;
     OTELI_OPAQUE(active); /* one register for both places */
-    const struct oteli_active_span *parent = active - 1;
+    struct oteli_active_span *parent = active - 1;
     if (parent->self.opaque[2] == 0) {
         if (OTELI_UNLIKELY(thread->decide[OTELI_PARENT_NONE] != OTELI_DECIDE_SAMPLE)) {
             if (thread->decide[OTELI_PARENT_NONE] == OTELI_DECIDE_DROP)
@@ -531,15 +571,27 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
         }
     } else if (!is_usual(parent) ||
                thread->decide[OTELI_PARENT_LOCAL_SAMPLED] != OTELI_DECIDE_SAMPLE) {
-        enter_child(span, tracer, name, name_length, options, thread);
+        enter_other(span, tracer, name, name_length, options, thread);
+        return;
+    } else if (parent->traits.is_lent) {
+        if (OTELI_UNLIKELY(!oteli_active_is_name_only(parent))) {
+            take_back_and_enter(span, tracer, name, name_length, options, thread);
+            return;
+        }
+        oteli_active_take_name_back(parent);
+    }
+    const int32_t room = leaf_room(thread);
+    if (OTELI_UNLIKELY(room < LEAF_LEAST)) {
+        enter_other(span, tracer, name, name_length, options, thread);
         return;
     }
-    if (OTELI_UNLIKELY(!oteli_span_set_short_name(active, name, name_length))) {
+    void *at = lend_line(thread, active, name_length, room);
+    if (OTELI_UNLIKELY(!oteli_span_put_short_name(at, name, name_length))) {
         let_go_and_enter(span, tracer, name, name_length, options, thread);
         return;
     }
     struct oteli_identity made;
-    open_fast(thread, active, parent, tracer, name_length, wire_kind, &made);
+    open_fast(thread, active, parent, tracer, name_length, &oteli_leaf_traits[wire_kind], &made);
     show_fast(span, thread, active, options, &made);
 }
 
@@ -586,12 +638,13 @@ static OTELI_INLINE bool start_fast(otel_span *span, otel_tracer *tracer, const 
         return false;
     }
     struct oteli_active_span *active = thread->detached[count - 1];
-    const bool is_short = oteli_span_set_short_name(active, name, name_length);
+    const bool is_short = oteli_span_put_short_name(active->name, name, name_length);
     if (OTELI_LIKELY(is_short)) {
         struct oteli_identity made;
         thread->detached_count--;
-        open_fast(thread, active, parent, tracer, name_length, OTEL_SPAN_KIND_INTERNAL + 1, &made);
-        oteli_active_no_attributes(active);
+        open_fast(thread, active, parent, tracer, name_length,
+                  &oteli_usual_traits[OTEL_SPAN_KIND_INTERNAL + 1], &made);
+        oteli_active_begin_own(active);
         if (parent->self.opaque[2] != 0)
             inherit_fast(active, parent, &made);
         active->start = oteli_counter();

@@ -61,17 +61,15 @@ static inline uint8_t oteli_span_wire_kind(otel_span_kind kind)
     return (uint8_t)((is_known ? kind : OTEL_SPAN_KIND_INTERNAL) + 1);
 }
 
-/* Copy a name that needs no second look: short and ASCII. */
-static inline bool oteli_span_set_short_name(struct oteli_active_span *active, const char *name,
-                                             size_t length)
+/* Copy a name that needs no second look, short and ASCII, to where there is room for
+ * OTELI_NAME_INLINE bytes. */
+static inline bool oteli_span_put_short_name(void *at, const char *name, size_t length)
 {
-    _Static_assert((int)OTELI_NAME_INLINE == (int)OTELI_SHORT_TEXT,
-                   "what can be moved without a loop");
     uint64_t seen = OTELI_NOT_ASCII;
     if (OTELI_LIKELY(length - 8 <= 8)) /* the most frequent lengths, before the bounds */
-        seen = oteli_move_8_to_16(active->name, name, length);
+        seen = oteli_move_8_twice(at, name, length);
     else if (OTELI_LIKELY(length - 1 < OTELI_NAME_INLINE))
-        seen = oteli_move_short(active->name, name, length);
+        seen = oteli_move(at, name, length);
     return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0);
 }
 
@@ -247,7 +245,7 @@ static OTELI_INLINE void oteli_span_fill_in(struct oteli_thread *thread,
                                             struct oteli_active_span *active, const char *name,
                                             size_t name_length, const otel_span_options *options)
 {
-    if (OTELI_UNLIKELY(!oteli_span_set_short_name(active, name, name_length)))
+    if (OTELI_UNLIKELY(!oteli_span_put_short_name(active->name, name, name_length)))
         oteli_active_set_long_name(active, name, name_length);
     active->start = oteli_ticks();
     if (options == NULL)

@@ -166,6 +166,8 @@ OTELI_HOT uint64_t otel_context_attach_p(const otel_context *context)
             return attach_another(context, thread);
         epoch = thread->epoch;
     }
+    if (OTELI_UNLIKELY(active->traits.is_lent))
+        return let_go_and_attach(context, thread);
     active++;
     OTELI_OPAQUE(active);
     const oteli_half trace_id = oteli_half_load(context->span.opaque);

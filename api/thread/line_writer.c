@@ -123,6 +123,7 @@ static void lose_for_bytes(struct oteli_thread *thread, struct oteli_sdk *sdk)
 
 static void append_ended(struct oteli_thread *thread, const struct ended_span *ended)
 {
+    oteli_thread_take_back(thread);
     if (quota_left(thread) != 0 && thread->used + ended->bound <= capacity_of(thread)) {
         struct oteli_record *record = oteli_line_record(thread->line, thread->used);
         oteli_commit(thread, write_record(record, ended), 1);
@@ -160,7 +161,8 @@ void oteli_append_any(struct oteli_thread *thread, struct oteli_active_span *act
     if (!active->traits.is_unusual && (end & OTELI_TICKS_BIT) != 0 && quota_left(thread) == 0)
         refill(thread);
     const uint32_t size = oteli_raw_size(active);
-    if ((end & OTELI_TICKS_BIT) != 0 && oteli_is_plain(thread, active, size))
+    if ((end & OTELI_TICKS_BIT) != 0 && oteli_is_plain(thread, active) &&
+        oteli_line_has_room(thread, size))
         oteli_append_plain(thread, active, size, end & ~OTELI_TICKS_BIT);
     else
         append_ended(thread, &ended);
@@ -198,6 +200,7 @@ bool oteli_append_mount(struct oteli_thread *thread, struct oteli_sdk *sdk, cons
         sdk->export_one(sdk, record);
         return true;
     }
+    oteli_thread_take_back(thread);
     if (!find_room(thread, sdk, mount_size(length), &room))
         return false;
     thread->quota_end += spans; /* they have room of their own */

@@ -25,20 +25,18 @@ static inline void oteli_commit(struct oteli_thread *thread, uint32_t size, uint
     oteli_commit_to(thread, thread->line, thread->used + size, spans);
 }
 
-/* Whether a span that has ended is written behind the last record at once: nothing about it is
- * unusual, the thread has quota, and its record would end at `used`, which is in the line. */
-static OTELI_INLINE bool oteli_is_plain_to(const struct oteli_thread *thread,
-                                           const struct oteli_active_span *active, size_t used)
+/* Whether a span that has ended is written behind the last record at once, if it is there or there
+ * is room: nothing about it is unusual, and the thread has quota. */
+static OTELI_INLINE bool oteli_is_plain(const struct oteli_thread *thread,
+                                        const struct oteli_active_span *active)
 {
-    return !active->traits.is_unusual && thread->counts.ended != thread->quota_end &&
-           used <= thread->line_end;
+    return OTELI_LIKELY(!active->traits.is_unusual) &&
+           OTELI_LIKELY(thread->counts.ended != thread->quota_end);
 }
 
-/* Whether that is so of a record of this size. */
-static inline bool oteli_is_plain(const struct oteli_thread *thread,
-                                  const struct oteli_active_span *active, uint32_t size)
+static OTELI_INLINE bool oteli_line_has_room(const struct oteli_thread *thread, size_t size)
 {
-    return oteli_is_plain_to(thread, active, (size_t)thread->used + size);
+    return OTELI_LIKELY(thread->used + size <= thread->line_end);
 }
 
 static inline struct oteli_raw *oteli_line_raw(struct oteli_line *line, size_t at)

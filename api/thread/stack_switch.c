@@ -9,8 +9,9 @@
 
 #include <stdlib.h>
 
-static void put_aside(const struct oteli_thread *thread, struct oteli_places *places)
+static void put_aside(struct oteli_thread *thread, struct oteli_places *places)
 {
+    oteli_thread_take_back(thread);
     *places = (struct oteli_places){.stack = thread->stack,
                                     .top = thread->top,
                                     .last = thread->last,

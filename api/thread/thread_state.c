@@ -56,7 +56,7 @@ void oteli_thread_count_from_zero(struct oteli_thread *thread)
 void oteli_active_record_no_more(struct oteli_active_span *active)
 {
     active->self.opaque[3] &= ~OTEL_SPAN_IS_RECORDING_;
-    oteli_active_no_attributes(active);
+    oteli_active_begin_own(active);
 }
 
 void oteli_thread_stop_recording(struct oteli_thread *thread)

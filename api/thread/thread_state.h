@@ -392,8 +392,8 @@ static OTELI_INLINE void oteli_thread_show(struct oteli_thread *thread,
     otel_thread_ctx_v1 = record;
 }
 
-/* A place has been written above the top, which keeps what is published until now: mostly what it
- * kept the last time, and a comparison need not be waited for. */
+/* A place has been written above the top, which is no leaf, and keeps what is published until now:
+ * mostly what it kept the last time, and a comparison need not be waited for. */
 static OTELI_INLINE void oteli_thread_raise(struct oteli_thread *thread,
                                             struct oteli_active_span *active,
                                             const otel_thread_context_record *record)
@@ -403,10 +403,19 @@ static OTELI_INLINE void oteli_thread_raise(struct oteli_thread *thread,
     oteli_thread_show(thread, active, record);
 }
 
-/* oteli_thread_raise for any place. */
+/* Before anything is written to the line, or another stack becomes current: the top is no leaf from
+ * now on. */
+static inline void oteli_thread_take_back(struct oteli_thread *thread)
+{
+    if (OTELI_UNLIKELY(thread->top->traits.is_lent))
+        oteli_active_take_back(thread->top);
+}
+
+/* oteli_thread_raise for any place, above any. */
 static OTELI_INLINE void oteli_thread_push(struct oteli_thread *thread,
                                            struct oteli_active_span *active)
 {
+    oteli_thread_take_back(thread);
     oteli_thread_raise(thread, active, oteli_record_of(active));
 }
 

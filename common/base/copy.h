@@ -24,24 +24,11 @@ static inline uint64_t oteli_move_8(void *to, const void *from)
     return piece;
 }
 
-/* Copy 8 to 16 bytes as one piece of 16, of which those beyond them are any; gives back an OR of
- * all that were copied. */
-static inline uint64_t oteli_move_8_to_16(void *to, const void *from, size_t length)
+/* 8 to 16 bytes. */
+static inline uint64_t oteli_move_8_twice(void *to, const void *from, size_t length)
 {
-    typedef uint64_t piece __attribute__((vector_size(16), aligned(1), may_alias));
-    uint64_t first;
-    uint64_t last;
-    memcpy(&first, from, sizeof first);
-    memcpy(&last, (const char *)from + length - sizeof last, sizeof last);
-    const uint64_t seen = first | last;
-    const unsigned known = 8 * (16 - (unsigned)length); /* bits of the last are in the first, too */
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    last >>= known & 63;
-#else
-    last <<= known & 63;
-#endif
-    *(piece *)to = (piece){first, last};
-    return seen;
+    const size_t last = length - 8;
+    return oteli_move_8(to, from) | oteli_move_8((char *)to + last, (const char *)from + last);
 }
 
 static inline uint64_t oteli_move_4(void *to, const void *from)
@@ -59,56 +46,41 @@ static inline uint64_t oteli_move_1(void *to, const void *from)
     return piece;
 }
 
-/* The same for 1 to 48 bytes, without a loop; pieces of 16 bytes above 16. */
-enum { OTELI_SHORT_TEXT = 48 };
-static inline uint64_t oteli_move_short(void *to, const void *from, size_t length)
+/* The same for 17 bytes and more, in pieces of 16. */
+static inline uint64_t oteli_move_long(void *to, const void *from, size_t length)
 {
     typedef uint64_t piece __attribute__((vector_size(16), aligned(1), may_alias));
-    char *out = to;
-    const char *in = from;
-    if (length - 8 <= 8)
-        return oteli_move_8(out, in) | oteli_move_8(out + length - 8, in + length - 8);
-    if (length > 16) {
-        const piece last = *(const piece *)(const void *)(in + length - 16);
-        piece seen = *(const piece *)(const void *)in;
-        *(piece *)(void *)out = seen;
-        if (length > 32) {
-            const piece middle = *(const piece *)(const void *)(in + 16);
-            *(piece *)(void *)(out + 16) = middle;
-            seen |= middle;
-        }
-        *(piece *)(void *)(out + length - 16) = last;
-        seen |= last;
-        return seen[0] | seen[1];
+    char *const out = to;
+    const char *const in = from;
+    const piece last = *(const piece *)(const void *)(in + length - sizeof last);
+    piece seen = *(const piece *)(const void *)in;
+    *(piece *)(void *)out = seen;
+    for (size_t i = sizeof seen; i + sizeof seen < length; i += sizeof seen) {
+        const piece middle = *(const piece *)(const void *)(in + i);
+        *(piece *)(void *)(out + i) = middle;
+        seen |= middle;
     }
-    if (length >= 4)
-        return oteli_move_4(out, in) | oteli_move_4(out + length - 4, in + length - 4);
-    uint64_t seen = oteli_move_1(out, in);
-    if (length > 1)
-        seen |= oteli_move_1(out + 1, in + 1);
-    return seen | oteli_move_1(out + length - 1, in + length - 1);
+    *(piece *)(void *)(out + length - sizeof last) = last;
+    seen |= last;
+    return seen[0] | seen[1];
 }
 
 /* Copy, and return an OR of all bytes: ASCII if it has no bit of OTELI_NOT_ASCII. For any
  * length, but meant for those that are mostly below 64. */
 static inline uint64_t oteli_move(void *to, const void *from, size_t length)
 {
-    char *out = to;
-    const char *in = from;
-    uint64_t seen = 0;
-    if (length >= 8) {
-        seen = oteli_move_8(out, in) | oteli_move_8(out + length - 8, in + length - 8);
-        for (size_t i = 8; i + 8 < length; i += 8)
-            seen |= oteli_move_8(out + i, in + i);
-        return seen;
-    }
+    char *const out = to;
+    const char *const in = from;
+    if (length > 16)
+        return oteli_move_long(out, in, length);
+    if (length >= 8)
+        return oteli_move_8_twice(out, in, length);
     if (length >= 4)
         return oteli_move_4(out, in) | oteli_move_4(out + length - 4, in + length - 4);
-    for (size_t i = 0; i < length; i++) {
-        out[i] = in[i];
-        seen |= (uint8_t)in[i];
-    }
-    return seen;
+    if (length == 0)
+        return 0;
+    return oteli_move_1(out, in) | oteli_move_1(out + length / 2, in + length / 2) |
+           oteli_move_1(out + length - 1, in + length - 1);
 }
 
 #endif

@@ -37,7 +37,7 @@ static int setup(void **state)
 static void describe(unsigned origin, uint32_t name_length, uint32_t attributes_length,
                      uint8_t wire_kind)
 {
-    const uint32_t flags = 0x103 | (origin == CHILD_OF_REMOTE ? (uint32_t)OTELI_FLAG_IS_REMOTE : 0);
+    const unsigned flags = 0x103 | (origin == CHILD_OF_REMOTE ? OTELI_FLAG_IS_REMOTE : 0);
     open_span.self = (otel_span){{UINT64_C(0x1011121314151617), UINT64_C(0x2021222324252627),
                                   UINT64_C(0x3031323334353637),
                                   oteli_ref_make(3, OTELI_SPAN_ON_STACK, true, 5, 0)}};
@@ -45,7 +45,7 @@ static void describe(unsigned origin, uint32_t name_length, uint32_t attributes_
     open_span.parent_id = origin == ROOT ? 0 : UINT64_C(0x4041424344454647);
     open_span.epoch = oteli_clock_epoch();
     open_span.name_length = name_length;
-    open_span.traits = (struct oteli_traits){.wire_flags = flags, .wire_kind = wire_kind};
+    open_span.traits = (struct oteli_traits){.wire_flags = (uint16_t)flags, .wire_kind = wire_kind};
     open_span.start = 1100;
     open_span.attributes = (struct oteli_buffer){attributes, sizeof attributes, attributes_length};
     for (uint32_t i = 0; i < OTELI_NAME_INLINE; i++)
