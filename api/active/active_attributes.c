@@ -190,38 +190,75 @@ void oteli_active_set(struct oteli_active_span *active, const struct oteli_limit
         set_planned(active, limits, key, key_length, value);
 }
 
-/* False: it takes oteli_active_set. */
-static inline bool set_short(struct oteli_active_span *active, const struct oteli_limits *limits,
-                             otel_slice key, const otel_value *value)
+/* Write one at `at`, where there is room for any that is short; NULL: it takes oteli_active_set. */
+static OTELI_INLINE uint8_t *put_short(uint8_t *at, const struct oteli_limits *limits,
+                                       otel_slice key, const otel_value *value)
 {
-    if (active->attributes.data == NULL) /* no room yet */
-        return false;
     switch (value->type) {
     case OTEL_VALUE_STRING:
-        return value->as.string != NULL &&
-               oteli_set_short_string(active, limits, key.data, key.length, value->as.string,
-                                      value->length);
+        return value->as.string != NULL ? oteli_short_string(at, limits, key.data, key.length,
+                                                             value->as.string, value->length)
+                                        : NULL;
     case OTEL_VALUE_INT:
     case OTEL_VALUE_DOUBLE:
-        return oteli_set_short_number(active, limits, key.data, key.length, value->type,
-                                      value->type == OTEL_VALUE_INT
-                                          ? (uint64_t)value->as.integer
-                                          : oteli_double_bits(value->as.real));
+        return oteli_short_number(at, key.data, key.length, value->type,
+                                  value->type == OTEL_VALUE_INT
+                                      ? (uint64_t)value->as.integer
+                                      : oteli_double_bits(value->as.real));
     case OTEL_VALUE_BOOL:
-        return oteli_set_short_number(active, limits, key.data, key.length, OTEL_VALUE_BOOL,
-                                      value->as.boolean);
+        return oteli_short_number(at, key.data, key.length, OTEL_VALUE_BOOL, value->as.boolean);
     default:
-        return false;
+        return NULL;
+    }
+}
+
+/* Set those that are short and have room, from the first on; how many they are. */
+static OTELI_INLINE size_t set_short(struct oteli_active_span *active,
+                                     const struct oteli_limits *limits,
+                                     const otel_attribute *attributes, size_t count)
+{
+    const struct oteli_buffer *buffer = &active->attributes;
+    if (OTELI_UNLIKELY(active->attribute_count + count > limits->attributes) ||
+        OTELI_UNLIKELY(buffer->capacity < OTELI_SHORT_ROOM))
+        return 0;
+    const uint8_t *last = buffer->data + buffer->capacity - OTELI_SHORT_ROOM;
+    uint8_t *at = buffer->data + buffer->length;
+    uint64_t filter = active->attribute_filter;
+    const otel_attribute *next = attributes;
+    for (const otel_attribute *end = attributes + count; next != end; next++) {
+        const otel_slice key = oteli_key_of(next);
+        const uint64_t bit = oteli_short_bit(key.data, key.length); /* 0 for no key */
+        if (bit == 0 || OTELI_UNLIKELY((filter & bit) != 0) || OTELI_UNLIKELY(at > last))
+            break;
+        uint8_t *behind = put_short(at, limits, key, &next->value);
+        if (OTELI_UNLIKELY(behind == NULL))
+            break;
+        filter |= bit;
+        at = behind;
+    }
+    const size_t done = (size_t)(next - attributes);
+    active->attribute_filter = filter;
+    active->attribute_count += (uint32_t)done;
+    active->attributes.length = (uint32_t)(at - buffer->data);
+    return done;
+}
+
+/* The first is not short. */
+static OTELI_NOINLINE void set_rest(struct oteli_active_span *active,
+                                    const struct oteli_limits *limits,
+                                    const otel_attribute *attributes, size_t count)
+{
+    for (size_t i = 0; i < count; i += set_short(active, limits, attributes + i, count - i)) {
+        const otel_slice key = oteli_key_of(&attributes[i]);
+        oteli_active_set(active, limits, key.data, key.length, &attributes[i].value);
+        i++;
     }
 }
 
 void oteli_active_set_many(struct oteli_active_span *active, const struct oteli_limits *limits,
                            const otel_attribute *attributes, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        const otel_slice key = oteli_key_of(&attributes[i]);
-        const otel_value *value = &attributes[i].value;
-        if (!set_short(active, limits, key, value)) /* which knows no key of length 0 */
-            oteli_active_set(active, limits, key.data, key.length, value);
-    }
+    const size_t done = set_short(active, limits, attributes, count);
+    if (OTELI_UNLIKELY(done != count))
+        set_rest(active, limits, attributes + done, count - done);
 }

@@ -46,67 +46,48 @@ static inline void oteli_put_four(uint8_t *at, unsigned a, size_t b, unsigned c,
     oteli_put_fixed32(at, (uint32_t)(a | b << 8 | c << 16 | d << 24));
 }
 
-/* An attribute being written. */
-struct oteli_short {
-    uint64_t filter;
-    uint32_t at; /* of its tag */
-    uint8_t *out;
-};
-
-/* Whether there is room and the key is new; nothing is changed yet. */
-static OTELI_INLINE bool oteli_short_begin(struct oteli_short *made,
-                                           const struct oteli_active_span *active,
-                                           const struct oteli_limits *limits, const char *key,
-                                           size_t key_length)
+/* Whether one more may go the short way, if its key is new. */
+static OTELI_INLINE bool oteli_short_has_room(const struct oteli_active_span *active,
+                                              const struct oteli_limits *limits)
 {
-    const uint32_t count = active->attribute_count;
-    made->at = active->attributes.length;
+    return OTELI_LIKELY(active->attribute_count < limits->attributes) &&
+           OTELI_LIKELY(active->attributes.capacity - active->attributes.length >=
+                        OTELI_SHORT_ROOM);
+}
+
+/* The bit of a key; 0: its length is not one of those that go the short way. */
+static OTELI_INLINE uint64_t oteli_short_bit(const char *key, size_t key_length)
+{
     if (OTELI_UNLIKELY(key_length - OTELI_SHORT_KEY_LEAST >
-                       OTELI_SHORT_KEY_MOST - OTELI_SHORT_KEY_LEAST) ||
-        OTELI_UNLIKELY(count >= limits->attributes) ||
-        OTELI_UNLIKELY(active->attributes.capacity - made->at < OTELI_SHORT_ROOM))
-        return false;
-    const uint64_t bit = oteli_signature_bit(oteli_signature(key, key_length));
-    const uint64_t filter = active->attribute_filter;
-    made->filter = filter | bit;
-    made->out = active->attributes.data + made->at;
-    return OTELI_LIKELY((filter & bit) == 0);
+                       OTELI_SHORT_KEY_MOST - OTELI_SHORT_KEY_LEAST))
+        return 0;
+    return oteli_signature_bit(oteli_signature(key, key_length));
 }
 
-/* Tags and lengths, and the key; where the AnyValue goes. */
-static OTELI_INLINE uint64_t oteli_short_key(const struct oteli_short *made, const char *key,
-                                             size_t key_length, size_t inner)
+/* Tags and lengths, and the key; what it is made of. */
+static OTELI_INLINE uint64_t oteli_short_key(uint8_t *at, const char *key, size_t key_length,
+                                             size_t inner)
 {
-    oteli_put_four(made->out, OTELI_TAG(OTELI_SPAN_ATTRIBUTES, OTELI_WIRE_BYTES), inner,
+    oteli_put_four(at, OTELI_TAG(OTELI_SPAN_ATTRIBUTES, OTELI_WIRE_BYTES), inner,
                    OTELI_TAG(OTELI_KEY_VALUE_KEY, OTELI_WIRE_BYTES), key_length);
-    return oteli_move(made->out + 4, key, key_length);
+    return oteli_move(at + 4, key, key_length);
 }
 
-static OTELI_INLINE bool oteli_short_finish(const struct oteli_short *made,
-                                            struct oteli_active_span *active, size_t inner)
+/* Write an attribute at `at`, and say where it ends; NULL: it is not short, or not ASCII. */
+static OTELI_INLINE uint8_t *oteli_short_string(uint8_t *at, const struct oteli_limits *limits,
+                                                const char *key, size_t key_length,
+                                                const char *value, size_t length)
 {
-    active->attribute_filter = made->filter;
-    active->attribute_count++;
-    active->attributes.length = made->at + 2 + (uint32_t)inner;
-    return true;
-}
-
-static OTELI_INLINE bool oteli_set_short_string(struct oteli_active_span *active,
-                                                const struct oteli_limits *limits, const char *key,
-                                                size_t key_length, const char *value, size_t length)
-{
-    struct oteli_short made;
     const size_t inner = 6 + key_length + length;
     if (OTELI_UNLIKELY(inner > OTELI_SHORT_INNER_MOST) ||
-        OTELI_UNLIKELY(length > limits->value_length) ||
-        !oteli_short_begin(&made, active, limits, key, key_length))
-        return false;
-    uint64_t seen = oteli_short_key(&made, key, key_length, inner);
-    uint8_t *at = made.out + 4 + key_length;
-    oteli_put_four(at, OTELI_TAG(OTELI_KEY_VALUE_VALUE, OTELI_WIRE_BYTES), length + 2,
+        OTELI_UNLIKELY(length > limits->value_length))
+        return NULL;
+    uint64_t seen = oteli_short_key(at, key, key_length, inner);
+    uint8_t *const any = at + 4 + key_length;
+    oteli_put_four(any, OTELI_TAG(OTELI_KEY_VALUE_VALUE, OTELI_WIRE_BYTES), length + 2,
                    OTELI_TAG(OTELI_ANY_STRING, OTELI_WIRE_BYTES), length);
-    seen |= oteli_move(at + 4, value, length);
-    return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) && oteli_short_finish(&made, active, inner);
+    seen |= oteli_move(any + 4, value, length);
+    return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) ? any + 4 + length : NULL;
 }
 
 static inline uint64_t oteli_double_bits(double value)
@@ -116,28 +97,62 @@ static inline uint64_t oteli_double_bits(double value)
     return bits;
 }
 
-/* A bool, an integer or a double; bits: a truth value, or the bytes of the number. */
+/* The same of a bool, an integer or a double; bits: a truth value, or the bytes of the number. */
+static OTELI_INLINE uint8_t *oteli_short_number(uint8_t *at, const char *key, size_t key_length,
+                                                otel_value_type type, uint64_t bits)
+{
+    const bool is_double = type == OTEL_VALUE_DOUBLE;
+    uint8_t *const any = at + 4 + key_length;
+    uint8_t *end = any + 3 + sizeof bits;
+    if (is_double)
+        oteli_put_fixed64(any + 3, bits);
+    else
+        end = oteli_put_varint(any + 3, bits);
+    const unsigned wire_type = is_double ? OTELI_WIRE_FIXED64 : OTELI_WIRE_VARINT;
+    oteli_put_four(any, OTELI_TAG(OTELI_KEY_VALUE_VALUE, OTELI_WIRE_BYTES), (size_t)(end - any) - 2,
+                   OTELI_TAG((unsigned)type, wire_type), any[3]);
+    const uint64_t seen = oteli_short_key(at, key, key_length, (size_t)(end - at) - 2);
+    return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) ? end : NULL;
+}
+
+/* It has been written, up to `end`. False: it was not. */
+static OTELI_INLINE bool oteli_short_keep(struct oteli_active_span *active, uint64_t bit,
+                                          const uint8_t *end)
+{
+    if (OTELI_UNLIKELY(end == NULL))
+        return false;
+    active->attribute_filter |= bit;
+    active->attribute_count++;
+    active->attributes.length = (uint32_t)(end - active->attributes.data);
+    return true;
+}
+
+static OTELI_INLINE bool oteli_set_short_string(struct oteli_active_span *active,
+                                                const struct oteli_limits *limits, const char *key,
+                                                size_t key_length, const char *value, size_t length)
+{
+    if (OTELI_UNLIKELY(key_length + length > OTELI_SHORT_INNER_MOST)) /* soon found out */
+        return false;
+    const uint64_t bit = oteli_short_bit(key, key_length);
+    if (bit == 0 || OTELI_UNLIKELY((active->attribute_filter & bit) != 0) ||
+        !oteli_short_has_room(active, limits))
+        return false;
+    uint8_t *at = active->attributes.data + active->attributes.length;
+    return oteli_short_keep(active, bit,
+                            oteli_short_string(at, limits, key, key_length, value, length));
+}
+
 static OTELI_INLINE bool oteli_set_short_number(struct oteli_active_span *active,
                                                 const struct oteli_limits *limits, const char *key,
                                                 size_t key_length, otel_value_type type,
                                                 uint64_t bits)
 {
-    struct oteli_short made;
-    if (!oteli_short_begin(&made, active, limits, key, key_length))
+    const uint64_t bit = oteli_short_bit(key, key_length);
+    if (bit == 0 || OTELI_UNLIKELY((active->attribute_filter & bit) != 0) ||
+        !oteli_short_has_room(active, limits))
         return false;
-    const bool is_double = type == OTEL_VALUE_DOUBLE;
-    uint8_t *at = made.out + 4 + key_length;
-    const uint8_t *end = at + 3 + sizeof bits;
-    if (is_double)
-        oteli_put_fixed64(at + 3, bits);
-    else
-        end = oteli_put_varint(at + 3, bits);
-    const size_t inner = (size_t)(end - made.out) - 2;
-    const unsigned wire_type = is_double ? OTELI_WIRE_FIXED64 : OTELI_WIRE_VARINT;
-    oteli_put_four(at, OTELI_TAG(OTELI_KEY_VALUE_VALUE, OTELI_WIRE_BYTES), (size_t)(end - at) - 2,
-                   OTELI_TAG((unsigned)type, wire_type), at[3]);
-    const uint64_t seen = oteli_short_key(&made, key, key_length, inner);
-    return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) && oteli_short_finish(&made, active, inner);
+    uint8_t *at = active->attributes.data + active->attributes.length;
+    return oteli_short_keep(active, bit, oteli_short_number(at, key, key_length, type, bits));
 }
 
 #endif
