@@ -109,7 +109,7 @@ static inline void keep(struct oteli_active_span *active, const struct place *pl
     }
     buffer->length = (uint32_t)(end - buffer->data);
     if (OTELI_UNLIKELY(buffer->capacity > OTELI_BUFFER_KEPT))
-        active->traits.is_unusual = true; /* so that the buffer is given back */
+        active->traits.is_unusual |= OTELI_HAS_MORE; /* so that the buffer is given back */
 }
 
 /* In one pass. False: it takes set_planned, and nothing is changed. */
@@ -146,7 +146,7 @@ static void put_planned(struct oteli_active_span *active, const struct oteli_lim
     uint8_t *at = oteli_active_room(active, plan->bytes);
     if (at == NULL) {
         active->unusual.dropped_attributes += is_new(&place);
-        active->traits.is_unusual = true;
+        active->traits.is_unusual |= OTELI_HAS_MORE;
         return;
     }
     keep(active, &place, oteli_key_value_put(at, OTELI_SPAN_ATTRIBUTES, plan));
@@ -172,7 +172,7 @@ static OTELI_COLD void set_planned(struct oteli_active_span *active,
     char *clean = plan.key_bytes <= sizeof small ? small : oteli_malloc(plan.key_bytes);
     if (clean == NULL) {
         active->unusual.dropped_attributes++;
-        active->traits.is_unusual = true;
+        active->traits.is_unusual |= OTELI_HAS_MORE;
         return;
     }
     oteli_utf8_replace(key, key_length, clean);

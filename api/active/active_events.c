@@ -110,7 +110,7 @@ void oteli_active_add_event(struct oteli_active_span *active, const struct oteli
 {
     struct oteli_unusual *unusual = &active->unusual;
     const struct event event = {name, time, attributes, attributes != NULL ? count : 0};
-    active->traits.is_unusual = true;
+    active->traits.is_unusual |= OTELI_HAS_MORE;
     if (unusual->event_count >= limits->events) {
         unusual->dropped_events++;
         oteli_active_warn(active, OTELI_TOO_MANY_EVENTS);
@@ -187,7 +187,7 @@ void oteli_active_add_link(struct oteli_active_span *active, const struct oteli_
     if (!otel_span_context_is_valid(&link->context) && plan.attribute_count == 0 &&
         plan.tracestate_length == 0)
         return;
-    active->traits.is_unusual = true;
+    active->traits.is_unusual |= OTELI_HAS_MORE;
     if (active->unusual.link_count >= limits->links) {
         active->unusual.dropped_links++;
         oteli_active_warn(active, OTELI_TOO_MANY_LINKS);

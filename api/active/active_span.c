@@ -36,12 +36,6 @@ void oteli_buffer_fini(struct oteli_buffer *buffer)
     *buffer = (struct oteli_buffer){0};
 }
 
-static void shrink(struct oteli_buffer *buffer)
-{
-    if (buffer->capacity > OTELI_BUFFER_KEPT)
-        oteli_buffer_fini(buffer);
-}
-
 /* An attached context only mentions its tracestate; an open span holds it, and is unusual. */
 static void let_tracestate_go(struct oteli_active_span *active)
 {
@@ -91,7 +85,7 @@ void oteli_active_take_back(struct oteli_active_span *active)
     oteli_active_begin_own(active);
     if (OTELI_UNLIKELY(!has_room)) {
         active->unusual.dropped_attributes += count;
-        active->traits.is_unusual = true;
+        active->traits.is_unusual |= OTELI_HAS_MORE;
     } else if (count != 0) {
         memcpy(active->own, lent.data, lent.length);
         active->attributes.length = lent.length;
@@ -114,37 +108,40 @@ uint8_t *oteli_active_grow(struct oteli_active_span *active, size_t more)
     return attributes->data + attributes->length;
 }
 
-/* All but the buffers. */
-static void no_more_unusual(struct oteli_active_span *active)
+void oteli_active_forget(struct oteli_active_span *active)
 {
+    struct oteli_unusual *unusual = &active->unusual;
     const size_t from = offsetof(struct oteli_unusual, status);
-    memset((char *)&active->unusual + from, 0, offsetof(struct oteli_unusual, name) - from);
-    active->traits.is_unusual = false;
+    unusual->name.length = unusual->events.length = unusual->links.length = 0;
+    unusual->message.length = 0;
+    memset((char *)unusual + from, 0, offsetof(struct oteli_unusual, name) - from);
+    active->traits.is_unusual = 0;
+    oteli_active_begin_own(active);
+}
+
+/* Give back what is large. */
+static OTELI_COLD void shrink(struct oteli_active_span *active)
+{
+    struct oteli_unusual *unusual = &active->unusual;
+    struct oteli_buffer *const buffers[] = {&unusual->name, &unusual->events, &unusual->links,
+                                            &unusual->message};
+    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++)
+        if (buffers[i]->capacity > OTELI_BUFFER_KEPT)
+            oteli_buffer_fini(buffers[i]);
+    if (oteli_active_own_capacity(active) > OTELI_BUFFER_KEPT)
+        free_own(active);
 }
 
 void oteli_active_lighten(struct oteli_active_span *active)
 {
-    struct oteli_unusual *unusual = &active->unusual;
+    const struct oteli_unusual *unusual = &active->unusual;
     let_tracestate_go(active);
-    struct oteli_buffer *const buffers[] = {&unusual->name, &unusual->events, &unusual->links,
-                                            &unusual->message};
-    for (size_t i = 0; i < sizeof buffers / sizeof buffers[0]; i++) {
-        shrink(buffers[i]);
-        buffers[i]->length = 0;
-    }
-    if (oteli_active_own_capacity(active) > OTELI_BUFFER_KEPT)
-        free_own(active);
-    oteli_active_begin_own(active);
-    no_more_unusual(active);
-}
-
-void oteli_active_forget(struct oteli_active_span *active)
-{
-    struct oteli_unusual *unusual = &active->unusual;
-    unusual->name.length = unusual->events.length = unusual->links.length = 0;
-    unusual->message.length = 0;
-    oteli_active_begin_own(active);
-    no_more_unusual(active);
+    const uint32_t largest = unusual->name.capacity | unusual->events.capacity |
+                             unusual->links.capacity | unusual->message.capacity |
+                             oteli_active_own_capacity(active); /* they are powers of two */
+    if (OTELI_UNLIKELY(largest > OTELI_BUFFER_KEPT))
+        shrink(active);
+    oteli_active_forget(active);
 }
 
 void oteli_active_leave(struct oteli_active_span *active)
@@ -196,7 +193,7 @@ void oteli_active_set_long_name(struct oteli_active_span *active, const char *na
     if (length <= OTELI_NAME_INLINE &&
         oteli_text_copy((uint8_t *)active->name, name, length) != NULL)
         return;
-    active->traits.is_unusual = true;
+    active->traits.is_unusual |= OTELI_HAS_MORE;
     buffer->length = 0;
     append_text(buffer, name, length);
     active->name_length = buffer->length;
@@ -206,7 +203,7 @@ void oteli_active_set_long_name(struct oteli_active_span *active, const char *na
 
 void oteli_active_warn(struct oteli_active_span *active, enum oteli_warning_about about)
 {
-    active->traits.is_unusual = true;
+    active->traits.is_unusual |= OTELI_HAS_MORE;
     if (active->unusual.has_warned)
         return;
     active->unusual.has_warned = true;
@@ -248,7 +245,7 @@ void oteli_active_set_status(struct oteli_active_span *active, otel_span_status 
     const bool is_known = status == OTEL_SPAN_STATUS_OK || status == OTEL_SPAN_STATUS_ERROR;
     if (!is_known || active->unusual.status == OTEL_SPAN_STATUS_OK)
         return;
-    active->traits.is_unusual = true;
+    active->traits.is_unusual |= OTELI_HAS_MORE;
     active->unusual.status = (uint8_t)status;
     active->unusual.message.length = 0;
     if (status != OTEL_SPAN_STATUS_ERROR || description.length == 0)

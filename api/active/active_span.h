@@ -45,14 +45,18 @@ enum {
 struct oteli_traits {
     uint16_t wire_flags; /* Span.flags */
     uint8_t reserved;
-    bool is_lent;      /* a leaf: name and attributes are in the line (oteli_active_lend) */
-    uint8_t wire_kind; /* Span.kind */
-    bool is_unusual;   /* has anything but ids, a short name, times and attributes, or a
-                            dead place below: its end goes the slow path */
-    uint8_t bits;      /* OTELI_HOLDS and below */
-    uint8_t end_as;    /* enum oteli_end_as */
+    bool is_lent;       /* a leaf: name and attributes are in the line (oteli_active_lend) */
+    uint8_t wire_kind;  /* Span.kind */
+    uint8_t is_unusual; /* not 0: has anything but ids, a short name, times and attributes, or a
+                           dead place below: its end goes the slow path. Of a raw record: it has
+                           events, at events_at */
+    uint8_t bits;       /* OTELI_HOLDS and below */
+    uint8_t end_as;     /* enum oteli_end_as */
 };
 _Static_assert(sizeof(struct oteli_traits) == 8, "one word");
+/* In is_unusual: beside what is usual it only has a longer name, or what goes between attributes
+ * and flags. */
+enum { OTELI_HAS_MORE = 2 };
 enum { OTELI_FLAG_HAS_IS_REMOTE = 0x100, OTELI_FLAG_IS_REMOTE = 0x200 }; /* of wire_flags */
 
 /* What becomes of a span when it ends. */
@@ -321,7 +325,7 @@ OTELI_COLD void oteli_active_take_warning(struct oteli_active_span *active,
 OTELI_COLD void oteli_warn_later(const struct oteli_warning *warning);
 
 /* After the end of an unusual span: let go of what a following one need not inherit. */
-OTELI_COLD void oteli_active_lighten(struct oteli_active_span *active);
+void oteli_active_lighten(struct oteli_active_span *active);
 
 /* oteli_active_lighten for a place of the stack that is left: it has no span any more. */
 OTELI_COLD void oteli_active_leave(struct oteli_active_span *active);

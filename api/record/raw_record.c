@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/record/raw_record.c - finish raw records: raw_record.h. The worker. */
 #include "api/record/raw_record.h"
+#include "api/record/set_roots.h"
 #include "common/clock/clock.h"
 
 struct oteli_record *oteli_raw_finish(struct oteli_raw *raw)
@@ -41,5 +42,9 @@ struct oteli_record *oteli_raw_finish(struct oteli_raw *raw)
                                     .times_at = (uint32_t)(times - message),
                                     .what = (uint32_t)gap << OTELI_RECORD_GAP_SHIFT,
                                     .tracer = from.tracer};
+    if (OTELI_UNLIKELY(from.traits.is_unusual)) {
+        record->events_at = record->times_at + 2 * 9 + from.events_at;
+        oteli_record_convert(record);
+    }
     return record;
 }

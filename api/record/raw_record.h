@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/record/raw_record.h - the record of a span with nothing unusual: written raw, finished by the
- * worker.
+/* api/record/raw_record.h - the record of most spans: written raw, finished by the worker.
  *
  * What a span costs the thread that ends it is mostly stores, so it copies what the span's
  * place holds in pieces of 16 bytes, and puts name and attributes where they will be in the
@@ -10,6 +9,9 @@
  *   raw       | struct oteli_raw          | name |           | attributes |       |
  *   finished  |      head  | ids, tag     | name | kind,     | attributes | flags |
  *             |                                   times                           |
+ *
+ * What else a span has in front of its flags, events for instance, is finished bytes behind the
+ * attributes.
  *
  * The tags and lengths before a name take 30 bytes for a root and 40 for others: a message
  * begins 66 or 56 bytes behind the raw head, and the finished head is the aligned one before
@@ -52,7 +54,8 @@ struct oteli_raw {
         };
         uint64_t times[2];
     };
-    uint64_t reserved;
+    uint32_t events_at; /* from the start of attributes, if traits.is_unusual */
+    uint32_t reserved;
     uint8_t name[];
 };
 _Static_assert(offsetof(struct oteli_raw, epoch) == offsetof(struct oteli_record, epoch), "head");
@@ -129,6 +132,17 @@ static OTELI_INLINE void oteli_raw_write(struct oteli_raw *raw,
 {
     oteli_raw_write_rest(raw, active);
     oteli_raw_write_head(raw, active, size, active->attributes.length, end);
+}
+
+/* The same of a span that has more (OTELI_HAS_MORE), with the rest of its fields as if they were
+ * attributes. Returns its size, which is not above oteli_raw_more_bound. Names are not longer than
+ * OTELI_RAW_NAME_MOST, whose length is one byte. */
+enum { OTELI_RAW_NAME_MOST = 127 };
+uint32_t oteli_raw_write_more(struct oteli_raw *raw, const struct oteli_active_span *active,
+                              uint64_t end);
+static inline size_t oteli_raw_more_bound(const struct oteli_active_span *active)
+{
+    return oteli_raw_size(active) + oteli_compose_rest_bound(active);
 }
 
 /* Make a record with a Span message of it, its times in nanoseconds. It lies in the same

@@ -5,6 +5,7 @@
  * Source: opentelemetry/proto/trace/v1/trace.proto (field numbers, flags). */
 #include "api/record/span_encoder.h"
 #include "api/context/tracestate_pool.h"
+#include "api/record/raw_record.h"
 
 enum {
     TRACE_STATE = 3,
@@ -53,6 +54,38 @@ static uint8_t *put_status(uint8_t *at, const struct oteli_active_span *active)
     return oteli_put_varint_field(at, STATUS_CODE, active->unusual.status);
 }
 
+/* What is between attributes and flags. `*events`: where they would be. */
+static uint8_t *put_rest(uint8_t *at, const struct oteli_active_span *active, uint8_t **events)
+{
+    const struct oteli_unusual *unusual = &active->unusual;
+    at = put_count(at, DROPPED_ATTRIBUTES, unusual->dropped_attributes);
+    *events = at;
+    at = oteli_put_bytes(at, unusual->events.data, unusual->events.length);
+    at = put_count(at, DROPPED_EVENTS, unusual->dropped_events);
+    at = oteli_put_bytes(at, unusual->links.data, unusual->links.length);
+    at = put_count(at, DROPPED_LINKS, unusual->dropped_links);
+    return put_status(at, active);
+}
+
+uint32_t oteli_raw_write_more(struct oteli_raw *raw, const struct oteli_active_span *active,
+                              uint64_t end)
+{
+    const uint32_t name_length = active->name_length;
+    uint8_t *const attributes = raw->name + name_length + OTELI_RAW_BEHIND_NAME;
+    uint8_t *events;
+    if (!active->traits.is_lent)
+        oteli_raw_write_rest(raw, active);
+    if (name_length > OTELI_NAME_INLINE)
+        memcpy(raw->name, active->unusual.name.data, name_length);
+    const uint8_t *behind = put_rest(attributes + active->attributes.length, active, &events);
+    const size_t length = (size_t)(behind - attributes);
+    const size_t size = oteli_raw_size_of(name_length, length);
+    oteli_raw_write_head(raw, active, size, length, end);
+    raw->traits.is_unusual = active->unusual.events.length != 0;
+    raw->events_at = (uint32_t)(events - attributes);
+    return (uint32_t)size;
+}
+
 uint32_t oteli_compose(struct oteli_record *record, const struct oteli_active_span *active,
                        uint64_t end)
 {
@@ -74,13 +107,9 @@ uint32_t oteli_compose(struct oteli_record *record, const struct oteli_active_sp
     *at++ = OTELI_TAG(OTELI_SPAN_END_TIME, OTELI_WIRE_FIXED64);
     at = oteli_put_fixed64(at, end);
     at = oteli_compose_attributes(at, active);
-    at = put_count(at, DROPPED_ATTRIBUTES, active->unusual.dropped_attributes);
-    record->events_at = active->unusual.events.length != 0 ? (uint32_t)(at - message) : 0;
-    at = oteli_put_bytes(at, active->unusual.events.data, active->unusual.events.length);
-    at = put_count(at, DROPPED_EVENTS, active->unusual.dropped_events);
-    at = oteli_put_bytes(at, active->unusual.links.data, active->unusual.links.length);
-    at = put_count(at, DROPPED_LINKS, active->unusual.dropped_links);
-    at = put_status(at, active);
+    uint8_t *events;
+    at = put_rest(at, active, &events);
+    record->events_at = active->unusual.events.length != 0 ? (uint32_t)(events - message) : 0;
     at = oteli_compose_flags(at, active->traits.wire_flags);
     record->length = (uint32_t)(at - message);
     record->size = (uint32_t)((sizeof *record + record->length + 7) & ~(size_t)7);

@@ -46,6 +46,14 @@ static inline size_t oteli_compose_bound(const struct oteli_active_span *active)
            active->unusual.message.length;
 }
 
+/* What is between attributes and flags is not larger. */
+static inline size_t oteli_compose_rest_bound(const struct oteli_active_span *active)
+{
+    enum { COUNTS = 3 * 6, STATUS = 6 + 6 + 2 };
+    return COUNTS + STATUS + (size_t)active->unusual.events.length + active->unusual.links.length +
+           active->unusual.message.length;
+}
+
 /* Write it at `record`, which is aligned to 8; returns the record's size. */
 uint32_t oteli_compose(struct oteli_record *record, const struct oteli_active_span *active,
                        uint64_t end);

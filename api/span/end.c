@@ -123,6 +123,20 @@ static OTELI_INLINE void append_current(struct oteli_thread *thread,
     oteli_wake();
 }
 
+/* The fast path for a span that has more than most; anything is left to end_any. */
+static OTELI_NOINLINE void end_with_more(struct oteli_thread *thread,
+                                         struct oteli_active_span *active)
+{
+    if (OTELI_UNLIKELY(!oteli_append_more(thread, active, oteli_counter() | OTELI_TICKS_BIT))) {
+        end_any(otel_span_ref_of(&active->self), 0, thread);
+        return;
+    }
+    oteli_active_lighten(active);
+    oteli_thread_return(thread, active - 1);
+    oteli_thread_leave_call(thread);
+    oteli_wake();
+}
+
 /* The fast path for a span that is no leaf: its name and attributes have to be copied. */
 static OTELI_INLINE void copy_and_append(struct oteli_thread *thread,
                                          struct oteli_active_span *active, bool is_small)
@@ -132,7 +146,7 @@ static OTELI_INLINE void copy_and_append(struct oteli_thread *thread,
     const uint32_t attributes_length = is_small ? 0 : active->attributes.length;
     const size_t size = oteli_raw_size_of(active->name_length, attributes_length);
     if (!oteli_is_plain(thread, active) || !oteli_line_has_room(thread, size)) {
-        end_any(otel_span_ref_of(&active->self), 0, thread);
+        end_with_more(thread, active);
         return;
     }
     if (is_small)
@@ -242,7 +256,7 @@ static OTELI_INLINE void end_fast(otel_span_ref span, uint64_t end_ns, bool is_s
         return;
     }
     if (!oteli_is_plain(thread, active)) {
-        end_any(span, end_ns, thread);
+        end_with_more(thread, active);
         return;
     }
     struct oteli_line *const line = thread->line;

@@ -148,8 +148,22 @@ static void append_ended(struct oteli_thread *thread, const struct ended_span *e
     oteli_sdk_return(thread);
 }
 
+bool oteli_append_more(struct oteli_thread *thread, const struct oteli_active_span *active,
+                       uint64_t end)
+{
+    if ((end & OTELI_TICKS_BIT) == 0 || active->traits.is_unusual != OTELI_HAS_MORE ||
+        quota_left(thread) == 0 || active->name_length > OTELI_RAW_NAME_MOST ||
+        thread->used + oteli_raw_more_bound(active) > thread->line_end)
+        return false;
+    struct oteli_raw *raw = oteli_line_raw(thread->line, thread->used);
+    oteli_commit(thread, oteli_raw_write_more(raw, active, end & ~OTELI_TICKS_BIT), 1);
+    return true;
+}
+
 void oteli_append_any(struct oteli_thread *thread, struct oteli_active_span *active, uint64_t end)
 {
+    if (oteli_append_more(thread, active, end))
+        return;
     /* A quota that was used up has to be announced first. */
     if (quota_left(thread) == 0 && thread->quota_size == 0 &&
         oteli_load_relaxed_64(&oteli_full) == thread->generation) {

@@ -53,6 +53,11 @@ static OTELI_INLINE void oteli_append_plain(struct oteli_thread *thread,
     oteli_commit(thread, size, 1);
 }
 
+/* The same where all that is unusual about it is that it has more: false, and nothing is done, if
+ * there is anything else, no quota, no room, or an end that was given. */
+bool oteli_append_more(struct oteli_thread *thread, const struct oteli_active_span *active,
+                       uint64_t end);
+
 /* Record the end of a span of this thread's SDK that is in no held set. Of any span:
  * oteli_record_end. */
 OTELI_COLD void oteli_append_any(struct oteli_thread *thread, struct oteli_active_span *active,

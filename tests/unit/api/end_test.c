@@ -282,14 +282,18 @@ TEST_QUEUED_FAST_TOO(a_plain_span_is_left_to_the_worker_to_finish)
     otel_span_set_int(plain, "k", 1);
     otel_span_end(plain);
     otel_span_end(otel_span_start(tracer(), "started", NULL));
-    const otel_span unusual = enter("unusual");
-    otel_span_fail(unusual, "why");
-    otel_span_end(unusual);
+    const otel_span failed = enter("failed");
+    otel_span_fail(failed, "why");
+    otel_span_end(failed);
+    const otel_span started = otel_span_start(tracer(), "eventful", NULL);
+    otel_span_add_event(started, "event", NULL, 0);
+    otel_span_end(started);
     otel_span_end(enter("a name that is so long that it does not fit into the span itself"));
+    otel_span_end_at(enter("unusual"), 1);
     recorder_collect();
 
-    assert_int_equal(recorder.count, 5);
-    assert_int_equal(recorder.raw, 2);
+    assert_int_equal(recorder.count, 7);
+    assert_int_equal(recorder.raw, 5);
     check_name(1, "plain");
     assert_true(recorder_has_field(1, 9));
 }

@@ -11,7 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_NAME = OTELI_NAME_INLINE, MOST_ATTRIBUTES = 300, BEHIND = 64 };
+enum {
+    LONGEST_NAME = OTELI_NAME_INLINE,
+    TICKS_OF_EVENT = 1300,
+    MOST_ATTRIBUTES = 300,
+    BEHIND = 64
+};
 enum { ROOT, CHILD, CHILD_OF_REMOTE, ORIGINS };
 
 static struct oteli_active_span open_span;
@@ -56,13 +61,18 @@ static void describe(unsigned origin, uint32_t name_length, uint32_t attributes_
  * caller frees `*memory`. */
 static struct oteli_record *finish_raw(uint64_t end, uint8_t **memory)
 {
-    const uint32_t size = oteli_raw_size(&open_span);
-    const size_t bound = (size_t)size + OTELI_RAW_SLACK;
+    const bool has_more = open_span.traits.is_unusual != 0;
+    uint32_t size = oteli_raw_size(&open_span);
+    const size_t bound = (has_more ? oteli_raw_more_bound(&open_span) : size) + OTELI_RAW_SLACK;
     uint8_t *at = malloc(bound + BEHIND);
     assert_non_null(at);
     memset(at, 0xee, bound + BEHIND);
     struct oteli_raw *raw = (struct oteli_raw *)(void *)at;
-    oteli_raw_write(raw, &open_span, size, end);
+    if (has_more)
+        size = oteli_raw_write_more(raw, &open_span, end);
+    else
+        oteli_raw_write(raw, &open_span, size, end);
+    assert_true(size + OTELI_RAW_SLACK <= bound);
     assert_int_equal(size % 8, 0);
     for (size_t i = bound; i < bound + BEHIND; i++)
         assert_int_equal(at[i], 0xee);
@@ -92,7 +102,7 @@ static void check_against_composed(uint64_t end)
     assert_memory_equal(oteli_record_message(finished), oteli_record_message(expected),
                         expected->length);
     assert_int_equal(finished->times_at, expected->times_at);
-    assert_int_equal(finished->events_at, 0);
+    assert_int_equal(finished->events_at, expected->events_at);
     assert_int_equal(finished->epoch, expected->epoch);
     assert_ptr_equal(finished->tracer, expected->tracer);
     assert_int_equal(finished->what & (OTELI_RECORD_RAW | OTELI_RECORD_ADDRESS |
@@ -121,4 +131,51 @@ TEST(times_of_any_order)
             open_span.start = ticks[i];
             check_against_composed(ticks[k]);
         }
+}
+
+/* Two events, one in ticks and one in nanoseconds. */
+static uint32_t put_events(uint8_t *at)
+{
+    static const uint64_t times[] = {TICKS_OF_EVENT | OTELI_TICKS_BIT,
+                                     UINT64_C(1700000000000000001)};
+    const uint8_t *start = at;
+    for (size_t i = 0; i < 2; i++) {
+        at = oteli_put_bytes_head(at, 11, 9 + 4);
+        at = oteli_put_fixed64(oteli_put_tag(at, 1, OTELI_WIRE_FIXED64), times[i]);
+        at = oteli_put_bytes_field(at, 2, "ev", 2);
+    }
+    return (uint32_t)(at - start);
+}
+
+/* Each of what may be more, with and without the others. */
+TEST(spans_that_have_more)
+{
+    enum { NAMES = OTELI_RAW_NAME_MOST - LONGEST_NAME + 1 };
+    static uint8_t name[OTELI_RAW_NAME_MOST];
+    uint8_t events[64];
+    uint8_t link[640];
+    uint8_t message[] = "why";
+    const otel_span_context to =
+        otel_span_context_make((const uint8_t[16]){1}, (const uint8_t[8]){2}, 1, true, NULL);
+    const otel_link linked = {to, NULL, 0};
+    const uint32_t events_length = put_events(events);
+    const uint32_t link_length = oteli_put_link(link, &linked);
+    memset(name, 'n', sizeof name);
+    for (unsigned bits = 0; bits < 64 * NAMES; bits++) {
+        const uint32_t name_length = bits / 64 == 0 ? 7 : LONGEST_NAME + bits / 64;
+        struct oteli_unusual *unusual = &open_span.unusual;
+        describe(bits % ORIGINS, name_length, bits % 50, 1);
+        open_span.traits.is_unusual = OTELI_HAS_MORE;
+        *unusual = (struct oteli_unusual){
+            .name = {name, sizeof name, bits / 64 == 0 ? 0 : name_length},
+            .dropped_attributes = (bits & 1) != 0 ? UINT32_MAX : 0,
+            .events = {events, sizeof events, (bits & 2) != 0 ? events_length : 0},
+            .dropped_events = (bits & 4) != 0 ? UINT32_MAX : 0,
+            .links = {link, sizeof link, (bits & 8) != 0 ? link_length : 0},
+            .dropped_links = (bits & 16) != 0 ? UINT32_MAX : 0,
+            .status = (bits & 32) != 0 ? OTEL_SPAN_STATUS_ERROR : OTEL_SPAN_STATUS_UNSET,
+            .message = {message, sizeof message, (bits & 32) != 0 ? sizeof message : 0}};
+
+        check_against_composed(1500);
+    }
 }

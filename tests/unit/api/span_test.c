@@ -148,22 +148,27 @@ TEST(explicit_times_are_taken_as_they_are)
     assert_true(recorder_field(1, END).value == 1000);
 }
 
-/* Another core's counter may be a little behind: a plain span and one that is not. */
+/* Another core's counter may be a little behind: a plain span, one that has more, and one that is
+ * composed. */
 TEST_WITH(recorder_setup_queued, recorder_teardown, no_span_takes_less_than_no_time)
 {
+    char long_name[200] = {0};
+    memset(long_name, 'n', sizeof long_name - 1);
     otel_span_end(otel_span_enter(tracer(), "gets a line", NULL));
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         recorder_at(100);
         const otel_span span = otel_span_enter(tracer(), "s", NULL);
         recorder_at(50);
-        if (i != 0)
+        if (i == 1)
             otel_span_fail(span, NULL);
+        else if (i == 2)
+            otel_span_update_name(span, long_name);
         otel_span_end(span);
     }
     recorder_collect();
 
-    assert_int_equal(recorder.raw, 1);
-    for (size_t i = 1; i < 3; i++) {
+    assert_int_equal(recorder.raw, 2);
+    for (size_t i = 1; i < 4; i++) {
         assert_int_equal(recorder_field(i, START).value - RECORDER_WALL_NS, 100);
         assert_int_equal(recorder_field(i, END).value - RECORDER_WALL_NS, 100);
     }
