@@ -162,6 +162,7 @@ bool oteli_append_more(struct oteli_thread *thread, const struct oteli_active_sp
 
 void oteli_append_any(struct oteli_thread *thread, struct oteli_active_span *active, uint64_t end)
 {
+    oteli_thread_take_back(thread);
     if (oteli_append_more(thread, active, end))
         return;
     /* A quota that was used up has to be announced first. */
