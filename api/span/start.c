@@ -522,11 +522,14 @@ static OTELI_NOINLINE OTELI_HOT void enter_other(otel_span *span, otel_tracer *t
     }
     const uint8_t wire_kind =
         (uint8_t)((options != NULL ? options->kind : OTEL_SPAN_KIND_INTERNAL) + 1);
+    if (OTELI_UNLIKELY(decision != OTELI_DECIDE_SAMPLE)) {
+        let_go_and_enter(span, tracer, name, name_length, options, thread);
+        return;
+    }
     const int32_t room = leaf_room(thread);
     const bool is_leaf = room >= LEAF_LEAST;
     void *at = is_leaf ? lend_line(thread, active, name_length, room) : active->name;
-    if (OTELI_UNLIKELY(decision != OTELI_DECIDE_SAMPLE) ||
-        OTELI_UNLIKELY(!oteli_span_put_short_name(at, name, name_length))) {
+    if (OTELI_UNLIKELY(!oteli_span_put_short_name(at, name, name_length))) {
         let_go_and_enter(span, tracer, name, name_length, options, thread);
         return;
     }
