@@ -198,7 +198,24 @@ static void follow_wall(const struct oteli_reading *now)
         begin_epoch(offset);
 }
 
+/* Where the rate is measured from, if a clock is started now. */
+static void begin_baseline(const struct oteli_reading *now,
+                           const struct oteli_counter_reading *mark)
+{
+    restart_baseline(now);
+    if (mark == NULL || oteli_clock_source() != OTELI_CLOCK_COUNTER || mark->core != renewer.core ||
+        mark->boot_ns >= now->boot_ns)
+        return;
+    renewer.older_ticks = mark->ticks;
+    renewer.older_ns = mark->boot_ns;
+}
+
 const char *oteli_clock_start(const char *wish)
+{
+    return oteli_clock_start_after(NULL, wish);
+}
+
+const char *oteli_clock_start_after(const struct oteli_counter_reading *mark, const char *wish)
 {
     oteli_spin_lock(&renewer.lock);
     const char *refused = oteli_clock_choose(wish);
@@ -211,7 +228,7 @@ const char *oteli_clock_start(const char *wish)
     renewer.ahead_ns = 0;
     renewer.narrowest = UINT64_MAX;
     struct oteli_reading now = oteli_clock_read();
-    restart_baseline(&now);
+    begin_baseline(&now, mark);
     while (renewer.counts && oteli_clock_source() != OTELI_CLOCK_FAKE &&
            now.boot_ns - renewer.older_ns < FIRST_BASELINE_NS)
         now = oteli_clock_read();

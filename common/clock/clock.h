@@ -95,6 +95,16 @@ static inline uint32_t oteli_clock_epoch(void)
  * rate at all. Returns why a wish was not granted, as a static text, or NULL. */
 OTELI_INTERNAL_API const char *oteli_clock_start(const char *wish);
 
+/* The same, without those 50 us where the counter was read as long ago, on this core. */
+struct oteli_counter_reading {
+    uint64_t ticks;
+    uint64_t boot_ns;
+    uint32_t core;
+};
+OTELI_INTERNAL_API struct oteli_counter_reading oteli_clock_mark(void);
+OTELI_INTERNAL_API const char *oteli_clock_start_after(const struct oteli_counter_reading *mark,
+                                                       const char *wish);
+
 /* Read all clocks and follow them. Cheap; once a batch. True: the kernel has given up the counter,
  * ticks are those of CLOCK_MONOTONIC from now on, and threads that remember that the source is the
  * plain counter must look again. */

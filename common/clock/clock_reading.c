@@ -167,6 +167,23 @@ static struct oteli_reading read_once(void)
     };
 }
 
+struct oteli_counter_reading oteli_clock_mark(void)
+{
+    struct oteli_counter_reading mark = {.core = oteli_core_now()};
+    uint64_t narrowest = UINT64_MAX;
+    for (unsigned i = 0; i < READINGS; i++) {
+        const uint64_t before = oteli_counter();
+        const uint64_t boot_ns = clock_ns(CLOCK_BOOTTIME);
+        const uint64_t width = oteli_counter() - before;
+        if (width < narrowest) {
+            narrowest = width;
+            mark.ticks = before + width / 2;
+            mark.boot_ns = boot_ns;
+        }
+    }
+    return mark;
+}
+
 /* The coarse clocks go on together, at the kernel's tick: read in one tick, they agree to
  * the nanosecond, and another attempt is needed only when it has just come. There is no coarse
  * CLOCK_BOOTTIME: it goes on as CLOCK_MONOTONIC does, but for suspends. */

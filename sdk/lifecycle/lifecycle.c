@@ -102,12 +102,12 @@ static otel_status run_locked(struct oteli_engine *made)
 }
 
 static otel_status start_locked(const struct oteli_engine_options *options,
-                                struct oteli_engine *made)
+                                const struct oteli_counter_reading *mark, struct oteli_engine *made)
 {
     const struct oteli_config *config = options->config;
     if (oteli_current.is_running || oteli_current.is_disabled) /* by another thread meanwhile */
         return OTEL_ERROR_ALREADY_STARTED;
-    const char *refused = oteli_clock_start(config->clock);
+    const char *refused = oteli_clock_start_after(mark, config->clock);
     if (refused != NULL)
         OTELI_LOG_ALWAYS(OTEL_LOG_WARN,
                          "OTEL_C_CLOCK is \"tsc\", but %s; using the monotonic clock", refused);
@@ -203,6 +203,7 @@ static otel_status start_engine(const struct oteli_engine_options *options,
                                 char service[OTELI_SERVICE_SIZE])
 {
     struct oteli_engine *made = NULL;
+    const struct oteli_counter_reading mark = oteli_clock_mark();
     otel_status status = oteli_engine_new(options, &made);
     if (status != OTEL_OK)
         return status;
@@ -211,7 +212,7 @@ static otel_status start_engine(const struct oteli_engine_options *options,
     memcpy(service, name.data, length);
     service[length] = '\0';
     oteli_current_lock();
-    status = start_locked(options, made);
+    status = start_locked(options, &mark, made);
     oteli_current_unlock();
     if (status != OTEL_OK)
         oteli_engine_free(made);

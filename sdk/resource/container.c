@@ -17,7 +17,10 @@
 #include "common/text/text.h"
 #include "sdk/resource/detectors.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { ID_LENGTH = 64, TASK_ID_LENGTH = 32 };
 
@@ -110,12 +113,29 @@ otel_slice oteli_container_in_mounts(otel_slice mountinfo)
     return (otel_slice){"", 0};
 }
 
+bool oteli_may_be_mounted(const char *path)
+{
+#ifdef STATX_ATTR_MOUNT_ROOT
+    struct statx status;
+    if (statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &status) != 0)
+        return errno != ENOENT && errno != ENOTDIR;
+    if ((status.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0)
+        return (status.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0;
+#else
+    (void)path;
+#endif
+    return true;
+}
+
+/* The kernel writes down all mounts when that file is read, which are thousands on some hosts. */
 otel_slice oteli_container_id(struct oteli_facts *facts)
 {
     const otel_slice id = oteli_container_in_cgroup(oteli_facts_read(facts, "/proc/self/cgroup"));
-    return id.length != 0
-               ? id
-               : oteli_container_in_mounts(oteli_facts_read(facts, "/proc/self/mountinfo"));
+    if (id.length != 0 ||
+        !(oteli_may_be_mounted("/etc/hostname") || oteli_may_be_mounted("/etc/hosts") ||
+          oteli_may_be_mounted("/etc/resolv.conf")))
+        return id;
+    return oteli_container_in_mounts(oteli_facts_read(facts, "/proc/self/mountinfo"));
 }
 
 void oteli_detect_container(struct oteli_facts *facts)

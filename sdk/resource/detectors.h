@@ -52,6 +52,9 @@ bool oteli_is_machine_id(otel_slice text);
 otel_slice oteli_container_in_cgroup(otel_slice cgroup);
 otel_slice oteli_container_in_mounts(otel_slice mountinfo);
 
+/* Whether a file system, or a file of one, is mounted at this path, or that is not known. */
+bool oteli_may_be_mounted(const char *path);
+
 /* The id of this process's container, in memory of the facts; empty: none is known. */
 otel_slice oteli_container_id(struct oteli_facts *facts);
 

@@ -78,6 +78,13 @@ TEST(R6_mounted_files_name_the_container_where_groups_are_hidden)
     assert_found(oteli_container_in_mounts, rows, sizeof rows / sizeof rows[0]);
 }
 
+TEST(mounts_are_read_only_where_a_file_may_be_one)
+{
+    assert_true(oteli_may_be_mounted("/proc"));
+    assert_false(oteli_may_be_mounted("/proc/self/mountinfo/hosts"));
+    assert_false(oteli_may_be_mounted("/no such file"));
+}
+
 TEST(a_machine_id_is_32_digits)
 {
     assert_true(oteli_is_machine_id(slice_of("0123456789abcdef0123456789ABCDEF")));
