@@ -19,7 +19,7 @@ static bool control(int epoll_fd, int operation, int fd, uint32_t events)
 
 void oteli_epoll_set_init(struct oteli_epoll_set *set)
 {
-    *set = (struct oteli_epoll_set){.fd = -1, .waker = {-1, -1}};
+    *set = (struct oteli_epoll_set){.fd = -1, .waker = {-1, -1}, .read_fd = -1, .kept_fd = -1};
 }
 
 bool oteli_epoll_set_open(struct oteli_epoll_set *set, const int waker[2])
@@ -34,7 +34,10 @@ bool oteli_epoll_set_open(struct oteli_epoll_set *set, const int waker[2])
         close(fd);
         return false;
     }
-    *set = (struct oteli_epoll_set){.fd = fd, .waker = {waker[READER], waker[WRITER]}};
+    oteli_epoll_set_init(set);
+    set->fd = fd;
+    set->waker[READER] = waker[READER];
+    set->waker[WRITER] = waker[WRITER];
     return true;
 }
 
@@ -51,22 +54,52 @@ bool oteli_epoll_set_is_ours(const struct oteli_epoll_set *set)
     return control(set->fd, EPOLL_CTL_MOD, set->waker[WRITER], 0);
 }
 
+static uint32_t waker_events(bool is_armed)
+{
+    return is_armed ? EPOLLIN : 0u;
+}
+
+bool oteli_epoll_set_has_reader(const struct oteli_epoll_set *set)
+{
+    return control(set->fd, EPOLL_CTL_MOD, set->waker[READER], waker_events(set->is_armed));
+}
+
 void oteli_epoll_set_arm(struct oteli_epoll_set *set, bool armed)
 {
     if (set->fd != -1 && set->is_armed != armed &&
-        control(set->fd, EPOLL_CTL_MOD, set->waker[READER], armed ? EPOLLIN : 0))
+        control(set->fd, EPOLL_CTL_MOD, set->waker[READER], waker_events(armed)))
         set->is_armed = armed;
 }
 
 bool oteli_epoll_set_socket(struct oteli_epoll_set *set, int fd, bool reads, bool writes)
 {
+    const bool was_kept = fd == set->kept_fd;
     if (set->fd == -1)
         return false;
+    if (was_kept)
+        set->kept_fd = -1;
+    set->read_fd = reads && !writes ? fd : -1;
     if (!reads && !writes)
         return control(set->fd, EPOLL_CTL_DEL, fd, 0);
     const uint32_t events = (reads ? EPOLLIN : 0u) | (writes ? EPOLLOUT : 0u);
-    const bool is_watched = control(set->fd, EPOLL_CTL_ADD, fd, events) ||
+    const bool is_watched = (was_kept && control(set->fd, EPOLL_CTL_MOD, fd, events)) ||
+                            control(set->fd, EPOLL_CTL_ADD, fd, events) ||
                             (errno == EEXIST && control(set->fd, EPOLL_CTL_MOD, fd, events));
     set->has_unwatched_socket |= !is_watched;
     return is_watched;
+}
+
+void oteli_epoll_set_keep(struct oteli_epoll_set *set, int fd)
+{
+    oteli_epoll_set_settle(set);
+    if (fd == set->read_fd)
+        set->kept_fd = fd;
+    else
+        (void)oteli_epoll_set_socket(set, fd, false, false);
+}
+
+void oteli_epoll_set_settle(struct oteli_epoll_set *set)
+{
+    if (set->kept_fd != -1)
+        (void)oteli_epoll_set_socket(set, set->kept_fd, false, false);
 }

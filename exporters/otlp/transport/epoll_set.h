@@ -4,7 +4,7 @@
  *
  *     descriptor ─┬─ our waker's reading end    while it is armed
  *     (epoll)     ├─ its writing end            never readable: it only shows whose this is
- *                 └─ curl's sockets             as curl says
+ *                 └─ curl's sockets             as curl says; one stays from a request to the next
  *
  * All epoll descriptors look the same to fstat, so what tells ours from another of that
  * number is that the writing end is in it.
@@ -20,6 +20,8 @@ struct oteli_epoll_set {
     int waker[2];
     bool is_armed;
     bool has_unwatched_socket; /* one could not be watched */
+    int read_fd;               /* the socket that was set last, if only to be read; -1: none */
+    int kept_fd;               /* one that curl does not wait for now is still in it; -1: none */
 };
 
 void oteli_epoll_set_init(struct oteli_epoll_set *set);
@@ -34,11 +36,19 @@ void oteli_epoll_set_close(struct oteli_epoll_set *set);
 /* Whether it is still what it was; the waker is known to be ours. */
 bool oteli_epoll_set_is_ours(const struct oteli_epoll_set *set);
 
+/* The same where only its reading end is, in the process that made it. */
+bool oteli_epoll_set_has_reader(const struct oteli_epoll_set *set);
+
 /* Become readable when the waker is, or no longer. */
 void oteli_epoll_set_arm(struct oteli_epoll_set *set, bool armed);
 
 /* Become readable when this socket, or another epoll descriptor, can be read from or written to;
  * neither: no longer. false: that is not possible. */
 bool oteli_epoll_set_socket(struct oteli_epoll_set *set, int fd, bool reads, bool writes);
+
+/* No longer for this one, most likely because the request is through: the next one reads from it
+ * again. It may stay until oteli_epoll_set_settle, which comes before any wait. */
+void oteli_epoll_set_keep(struct oteli_epoll_set *set, int fd);
+void oteli_epoll_set_settle(struct oteli_epoll_set *set);
 
 #endif

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <linux/sockios.h>
 #include <stddef.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -106,6 +107,17 @@ bool oteli_sockets_are_ours(const struct oteli_sockets *sockets)
     return true;
 }
 
+bool oteli_sockets_of_curl_are_ours(const struct oteli_sockets *sockets, int fd)
+{
+    for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
+        const struct oteli_owned_socket *owned = &sockets->owned[i];
+        const bool is_asked = is_of_curl(owned) || (fd != -1 && owned->socket.fd == fd);
+        if (is_asked && !oteli_owned_fd_is_ours(&owned->socket))
+            return false;
+    }
+    return true;
+}
+
 void oteli_sockets_close_all(struct oteli_sockets *sockets)
 {
     for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
@@ -132,23 +144,22 @@ static int waiting_in(int fd, unsigned long direction)
     return ioctl(fd, direction, &bytes) == 0 ? bytes : -1;
 }
 
-void oteli_pair_search_begin(struct oteli_pair_search *search)
+bool oteli_pair_search_begin(struct oteli_pair_search *search)
 {
     search->count = 0;
     /* New descriptors have the lowest numbers that are free. */
     const int free_one = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (free_one < 0)
-        return;
+        return false;
     close(free_one);
     for (int fd = 0; fd < free_one + OTELI_PAIR_CANDIDATES; fd++) {
         if (!is_end_of_pair(fd) || waiting_in(fd, FIONREAD) != 0 || waiting_in(fd, SIOCOUTQ) != 0)
             continue;
-        if (search->count == OTELI_PAIR_CANDIDATES) {
-            search->count = 0;
-            return;
-        }
+        if (search->count == OTELI_PAIR_CANDIDATES)
+            return false;
         search->candidates[search->count++] = fd;
     }
+    return search->count >= 2;
 }
 
 /* Of the candidates, the only one that now has so many bytes waiting; -1: none, or several. */
@@ -177,12 +188,20 @@ static bool adopt(struct oteli_sockets *sockets, int fd)
     return fcntl(fd, F_SETFD, flags | FD_CLOEXEC) == 0;
 }
 
+/* Whether what waits is the same byte again and again, as no message of a program's is. */
+static bool has_wakeups(int fd)
+{
+    char bytes[OTELI_PAIR_BYTES];
+    return recv(fd, bytes, sizeof bytes, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof bytes &&
+           memcmp(bytes, bytes + 1, sizeof bytes - 1) == 0;
+}
+
 void oteli_pair_search_end(const struct oteli_pair_search *search, struct oteli_sockets *sockets)
 {
     const int reader = find_changed(search, FIONREAD, OTELI_PAIR_BYTES, OTELI_PAIR_BYTES);
     const int writer =
         find_changed(search, SIOCOUTQ, 1, INT_MAX); /* the kernel counts its own too */
-    if (reader != -1 && writer != -1)
+    if (reader != -1 && writer != -1 && has_wakeups(reader))
         (void)(adopt(sockets, reader) && adopt(sockets, writer));
 }
 

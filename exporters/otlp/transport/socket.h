@@ -44,8 +44,9 @@ size_t oteli_sockets_of_curl(const struct oteli_sockets *sockets);
 /* Whether one of these has a peer. */
 bool oteli_sockets_of_curl_connected(const struct oteli_sockets *sockets);
 
-/* Whether every open one is still the socket that it was. */
+/* Whether every open one is still the socket that it was; or only curl's connections, and `fd`. */
 bool oteli_sockets_are_ours(const struct oteli_sockets *sockets);
+bool oteli_sockets_of_curl_are_ours(const struct oteli_sockets *sockets, int fd);
 
 /* Close those that still are. */
 void oteli_sockets_close_all(struct oteli_sockets *sockets);
@@ -62,18 +63,21 @@ uint64_t oteli_socket_inode(int fd);
  * it is the one that has exactly these. A pair of the program's in which another thread sends
  * something at that moment is not taken for it.
  *
- *     oteli_pair_search_begin(&search);
- *     ... curl_multi_wakeup, OTELI_PAIR_BYTES times: a byte each ...
- *     oteli_pair_search_end(&search, sockets);
+ *     if (oteli_pair_search_begin(&search)) {
+ *         ... curl_multi_wakeup, OTELI_PAIR_BYTES times: the same byte each time ...
+ *         oteli_pair_search_end(&search, sockets);
+ *     }
  *
  * Then both are closed on exec and among `sockets`. Where none is found, for newer
  * versions of curl use something better, nothing changes. */
-enum { OTELI_PAIR_CANDIDATES = 64, OTELI_PAIR_BYTES = 29 };
+enum { OTELI_PAIR_CANDIDATES = 64, OTELI_PAIR_BYTES = 7 };
 struct oteli_pair_search {
     int candidates[OTELI_PAIR_CANDIDATES];
-    size_t count; /* 0: none, or too many to remember */
+    size_t count;
 };
-void oteli_pair_search_begin(struct oteli_pair_search *search);
+
+/* false: there is no idle pair, or there are too many to remember. */
+bool oteli_pair_search_begin(struct oteli_pair_search *search);
 void oteli_pair_search_end(const struct oteli_pair_search *search, struct oteli_sockets *sockets);
 
 #endif

@@ -26,9 +26,10 @@ enum {
 static struct oteli_transport *new_closed(const struct oteli_transport_options *options)
 {
     const size_t body_size = options->gets ? GOT_BODY_KEPT : BODY_KEPT;
-    struct oteli_transport *transport = calloc(1, sizeof *transport + body_size);
+    struct oteli_transport *transport = malloc(sizeof *transport + body_size);
     if (transport == NULL)
         return NULL;
+    memset(transport, 0, sizeof *transport); /* not the body: its pages are not touched yet */
     oteli_sockets_init(&transport->sockets);
     oteli_epoll_set_init(&transport->epoll_set);
     transport->waker[0] = transport->waker[1] = -1;
@@ -108,6 +109,7 @@ static void note_progress(struct oteli_transport *transport)
     else
         transport->futile_calls = 0;
     transport->uploaded = uploaded;
+    transport->was_connected |= begun != 0;
     if (oteli_transport_is_choked(transport) != was_choked && transport->room_fd != -1)
         oteli_epoll_set_socket(&transport->epoll_set, transport->room_fd, true, was_choked);
 }
@@ -160,6 +162,8 @@ static bool perform_once(struct oteli_transport *transport)
     if ((is_through && transport->result != CURLE_OK) ||
         oteli_sockets_of_curl(&transport->sockets) > 1)
         oteli_sockets_forget_closed(&transport->sockets);
+    if (!is_through)
+        oteli_epoll_set_settle(&transport->epoll_set);
     oteli_transport_unguard(transport, &guard);
     return is_through;
 }
@@ -175,7 +179,7 @@ static bool drive(struct oteli_transport *transport)
 {
     if (!transport->is_running)
         return true;
-    if (!oteli_transport_enter(transport)) {
+    if (!oteli_transport_enter_again(transport)) {
         oteli_transport_disown(transport);
         transport->result = CURLE_SEND_ERROR;
         say_why_disowned(transport);
@@ -250,7 +254,11 @@ void oteli_transport_start(struct oteli_transport *transport,
 
 void oteli_transport_wait(struct oteli_transport *transport, int timeout_ms)
 {
-    struct pollfd event = {.fd = oteli_transport_descriptor(transport), .events = POLLIN};
+    /* A request that runs was gone on with a moment ago: whose the descriptor is, is known. */
+    const bool is_known = transport->is_running && transport->epoll_set.is_armed;
+    struct pollfd event = {.fd = is_known ? transport->epoll_set.fd
+                                          : oteli_transport_descriptor(transport),
+                           .events = POLLIN};
     if (event.fd == -1 && (timeout_ms < 0 || timeout_ms > PAUSE_MS))
         timeout_ms = PAUSE_MS;
     (void)poll(&event, 1, timeout_ms);
@@ -302,6 +310,8 @@ int oteli_transport_descriptor(struct oteli_transport *transport)
 {
     if (!oteli_transport_is_ours(transport))
         return -1;
+    if (!transport->is_running)
+        oteli_epoll_set_settle(&transport->epoll_set);
     oteli_epoll_set_arm(&transport->epoll_set, true);
     return transport->epoll_set.fd;
 }
@@ -333,8 +343,10 @@ int oteli_transport_timeout_ms(struct oteli_transport *transport)
 
 void oteli_transport_rest(struct oteli_transport *transport)
 {
-    if (transport->epoll_set.is_armed && oteli_transport_is_ours(transport))
+    if (transport->epoll_set.is_armed && oteli_transport_is_ours(transport)) {
+        oteli_epoll_set_settle(&transport->epoll_set);
         oteli_epoll_set_arm(&transport->epoll_set, false);
+    }
 }
 
 void oteli_transport_wake(struct oteli_transport *transport)

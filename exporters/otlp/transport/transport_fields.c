@@ -10,6 +10,16 @@
 
 enum { HEADERS_MAX = 256 * 1024 };
 
+/* Not with zeros to their ends, which are 9 KiB: each ends with its first NUL. */
+static void clear(struct oteli_transport_fields *fields)
+{
+    fields->retry_after[0] = '\0';
+    fields->content_type[0] = '\0';
+    fields->grpc_status[0] = '\0';
+    fields->grpc_message[0] = '\0';
+    fields->grpc_details[0] = '\0';
+}
+
 void oteli_transport_forget(struct oteli_transport *transport)
 {
     transport->result = CURLE_OUT_OF_MEMORY; /* until it is known */
@@ -22,7 +32,7 @@ void oteli_transport_forget(struct oteli_transport *transport)
     transport->body_bytes = 0;
     transport->header_bytes = 0;
     transport->problem[0] = '\0';
-    transport->fields = (struct oteli_transport_fields){0};
+    clear(&transport->fields);
 }
 
 static size_t take_body(char *bytes, size_t one, size_t length, void *state)
@@ -78,7 +88,7 @@ static size_t take_line(char *line, size_t one, size_t length, void *state)
     (void)one;
     struct oteli_transport *transport = state;
     if (length > 5 && memcmp(line, "HTTP/", 5) == 0) {
-        transport->fields = (struct oteli_transport_fields){0};
+        clear(&transport->fields);
         transport->is_wrong_version = transport->options.is_http2 && line[5] != '2';
     } else {
         take_fields(&transport->fields, line, length);

@@ -18,7 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { UPLOAD_BYTES = 128 * 1024 }; /* handed to the kernel at once: a usual batch */
+enum { UPLOAD_BYTES = 256 * 1024 }; /* handed to the kernel at once: a batch of large spans, too */
 
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 static bool curl_works;
@@ -56,6 +56,7 @@ static curl_socket_t open_socket(void *state, curlsocktype purpose, struct curl_
 static int close_socket(void *state, curl_socket_t fd)
 {
     struct oteli_transport *transport = state;
+    oteli_epoll_set_settle(&transport->epoll_set);
     return oteli_sockets_close(&transport->sockets, fd);
 }
 
@@ -122,7 +123,8 @@ static bool configure(struct oteli_transport *transport, CURL *easy)
 static void note_waker_of_curl(struct oteli_transport *transport, CURLM *multi)
 {
     struct oteli_pair_search search;
-    oteli_pair_search_begin(&search);
+    if (!oteli_pair_search_begin(&search))
+        return;
     for (int i = 0; i < OTELI_PAIR_BYTES; i++)
         (void)curl_multi_wakeup(multi);
     oteli_pair_search_end(&search, &transport->sockets);
@@ -164,6 +166,10 @@ static int note_socket(CURL *easy, curl_socket_t fd, int what, void *state, void
     struct oteli_transport *transport = state;
     const bool wants_room = what == CURL_POLL_OUT || what == CURL_POLL_INOUT;
     transport->room_fd = wants_room ? fd : -1;
+    if (what == CURL_POLL_REMOVE) {
+        oteli_epoll_set_keep(&transport->epoll_set, fd);
+        return 0;
+    }
     oteli_epoll_set_socket(&transport->epoll_set, fd,
                            what == CURL_POLL_IN || what == CURL_POLL_INOUT,
                            wants_room && !oteli_transport_is_choked(transport));
@@ -287,14 +293,33 @@ bool oteli_transport_is_ours(const struct oteli_transport *transport)
            (transport->epoll_set.fd == -1 || oteli_epoll_set_is_ours(&transport->epoll_set));
 }
 
-bool oteli_transport_enter(const struct oteli_transport *transport)
+/* Those descriptors that a request uses on its way; the others were looked at when it started. */
+static bool is_ours_on_the_way(const struct oteli_transport *transport)
+{
+    return transport->easy != NULL && transport->process == (uint32_t)getpid() &&
+           oteli_sockets_of_curl_are_ours(&transport->sockets, transport->waker[0]) &&
+           (transport->epoll_set.fd == -1 || oteli_epoll_set_has_reader(&transport->epoll_set));
+}
+
+static bool enter_if(const struct oteli_transport *transport,
+                     bool (*is_ours)(const struct oteli_transport *))
 {
     if (!oteli_tls_enter(transport->is_tls))
         return false;
-    if (oteli_transport_is_ours(transport))
+    if (is_ours(transport))
         return true;
     oteli_tls_leave(transport->is_tls);
     return false;
+}
+
+bool oteli_transport_enter(const struct oteli_transport *transport)
+{
+    return enter_if(transport, oteli_transport_is_ours);
+}
+
+bool oteli_transport_enter_again(const struct oteli_transport *transport)
+{
+    return enter_if(transport, is_ours_on_the_way);
 }
 
 void oteli_transport_leave(const struct oteli_transport *transport)

@@ -43,8 +43,12 @@ struct curl_slist *oteli_transport_request_lines(struct oteli_transport *transpo
                                                  const struct oteli_transport_request *request)
 {
     const struct oteli_transport_options *options = &transport->options;
+    const bool is_plain = request->header_count == 0;
+    if (is_plain && transport->lines_are_plain)
+        return transport->lines;
     curl_slist_free_all(transport->lines);
     transport->lines = NULL;
+    transport->lines_are_plain = false;
     bool is_done =
         append(&transport->lines, "Expect:") && append(&transport->lines, "Accept-Encoding:");
     for (size_t i = 0; is_done && i < options->header_count; i++)
@@ -52,5 +56,6 @@ struct curl_slist *oteli_transport_request_lines(struct oteli_transport *transpo
                   append_header(&transport->lines, &options->headers[i]);
     for (size_t i = 0; is_done && i < request->header_count; i++)
         is_done = append_header(&transport->lines, &request->headers[i]);
+    transport->lines_are_plain = is_done && is_plain;
     return is_done ? transport->lines : NULL;
 }

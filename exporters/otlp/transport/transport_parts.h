@@ -54,6 +54,7 @@ struct oteli_transport {
 
     /* Of the request that runs or ran last. */
     struct curl_slist *lines; /* its header lines */
+    bool lines_are_plain;     /* all are of the options: those of the next request, too */
     size_t length;
     curl_off_t uploaded;   /* of that */
     unsigned futile_calls; /* of curl in a row that sent nothing of it */
@@ -133,8 +134,11 @@ static inline bool oteli_transport_is_over(const struct oteli_transport *transpo
     return transport->is_tls && oteli_tls_is_over();
 }
 
-/* Call curl with the handles from here to leave. False: they are not to be touched. */
+/* Call curl with the handles from here to leave. False: they are not to be touched. `again`: to go
+ * on with a request, which may be done each time that something has come; neither handles nor
+ * wakers are closed. */
 bool oteli_transport_enter(const struct oteli_transport *transport);
+bool oteli_transport_enter_again(const struct oteli_transport *transport);
 void oteli_transport_leave(const struct oteli_transport *transport);
 
 /* transport_fields.c. Forget the answer of the request before. */

@@ -3,6 +3,7 @@
  * and threads; and what options turn into on the wire. That it leaves the environment alone is in
  * tests/integration/no_environment_test.c. */
 #include "common/os/signal_guard.h"
+#include "exporters/otlp/transport/epoll_set.h"
 #include "exporters/otlp/transport/socket.h"
 #include "tests/support/otlp_fixture.h"
 #include "tests/support/unit.h"
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -340,7 +342,7 @@ TEST(the_pair_through_which_the_bytes_went_is_adopted)
     make_pair(wanted);
     assert_int_equal(send(busy[1], "!", 1, 0), 1);
 
-    oteli_pair_search_begin(&search);
+    assert_true(oteli_pair_search_begin(&search));
     wake_up(wanted[1]);
     oteli_pair_search_end(&search, &sockets);
 
@@ -353,6 +355,22 @@ TEST(the_pair_through_which_the_bytes_went_is_adopted)
     close_pair(busy);
 }
 
+TEST(as_many_bytes_of_a_message_are_no_wakeups)
+{
+    struct oteli_sockets sockets;
+    struct oteli_pair_search search;
+    int programs[2];
+    oteli_sockets_init(&sockets);
+    make_pair(programs);
+
+    assert_true(oteli_pair_search_begin(&search));
+    assert_int_equal(send(programs[1], "abcdefghijklmnop", OTELI_PAIR_BYTES, 0), OTELI_PAIR_BYTES);
+
+    oteli_pair_search_end(&search, &sockets);
+    assert_false(is_closed_on_exec(programs[0]) || is_closed_on_exec(programs[1]));
+    close_pair(programs);
+}
+
 /* As where curl has no pair, and another thread of the program uses one. */
 TEST(a_pair_through_which_other_bytes_went_is_left_alone)
 {
@@ -362,7 +380,7 @@ TEST(a_pair_through_which_other_bytes_went_is_left_alone)
     oteli_sockets_init(&sockets);
     make_pair(programs);
 
-    oteli_pair_search_begin(&search);
+    assert_true(oteli_pair_search_begin(&search));
     assert_int_equal(send(programs[1], "!", 1, 0), 1);
     oteli_pair_search_end(&search, &sockets);
 
@@ -382,7 +400,7 @@ TEST(nothing_is_adopted_when_it_could_be_either)
     make_pair(one);
     make_pair(other);
 
-    oteli_pair_search_begin(&search);
+    assert_true(oteli_pair_search_begin(&search));
     wake_up(one[1]);
     wake_up(other[1]);
     oteli_pair_search_end(&search, &sockets);
@@ -390,4 +408,82 @@ TEST(nothing_is_adopted_when_it_could_be_either)
     assert_false(is_closed_on_exec(one[0]) || is_closed_on_exec(other[1]));
     close_pair(one);
     close_pair(other);
+}
+
+static bool is_readable(int fd)
+{
+    struct pollfd event = {.fd = fd, .events = POLLIN};
+    return poll(&event, 1, 0) == 1;
+}
+
+/* A set of a waker and a connected pair, in whose first end a byte waits. */
+struct watched {
+    struct oteli_sockets sockets;
+    struct oteli_epoll_set set;
+    int connection[2];
+};
+
+static void watch_begin(struct watched *watched)
+{
+    int waker[2];
+    oteli_sockets_init(&watched->sockets);
+    oteli_sockets_open_pair(&watched->sockets, waker);
+    make_pair(watched->connection);
+    assert_true(oteli_epoll_set_open(&watched->set, waker));
+    assert_int_equal(send(watched->connection[1], "!", 1, 0), 1);
+}
+
+static void watch_end(struct watched *watched)
+{
+    close_pair(watched->connection);
+    oteli_epoll_set_close(&watched->set);
+    oteli_sockets_close_all(&watched->sockets);
+}
+
+TEST(a_connection_stays_in_the_set_until_it_is_settled)
+{
+    struct watched watched;
+    watch_begin(&watched);
+    assert_true(oteli_epoll_set_socket(&watched.set, watched.connection[0], true, false));
+
+    oteli_epoll_set_keep(&watched.set, watched.connection[0]);
+    const bool is_kept = is_readable(watched.set.fd);
+    oteli_epoll_set_settle(&watched.set);
+
+    assert_true(is_kept);
+    assert_false(is_readable(watched.set.fd));
+    assert_true(oteli_epoll_set_socket(&watched.set, watched.connection[0], true, false));
+    assert_true(is_readable(watched.set.fd));
+    watch_end(&watched);
+}
+
+TEST(a_connection_that_was_written_to_is_not_kept)
+{
+    struct watched watched;
+    watch_begin(&watched);
+    assert_true(oteli_epoll_set_socket(&watched.set, watched.connection[0], true, true));
+
+    oteli_epoll_set_keep(&watched.set, watched.connection[0]);
+
+    assert_false(is_readable(watched.set.fd));
+    watch_end(&watched);
+}
+
+TEST(another_connection_with_the_number_of_a_kept_one_is_watched)
+{
+    struct watched watched;
+    int later[2];
+    watch_begin(&watched);
+    make_pair(later);
+    assert_true(oteli_epoll_set_socket(&watched.set, watched.connection[0], true, false));
+    oteli_epoll_set_keep(&watched.set, watched.connection[0]);
+    assert_int_equal(dup2(later[0], watched.connection[0]), watched.connection[0]);
+    assert_false(is_readable(watched.set.fd));
+
+    assert_true(oteli_epoll_set_socket(&watched.set, watched.connection[0], true, false));
+
+    assert_int_equal(send(later[1], "!", 1, 0), 1);
+    assert_true(is_readable(watched.set.fd));
+    close_pair(later);
+    watch_end(&watched);
 }
