@@ -3,8 +3,8 @@
  * ask whether a name leads to a variable.
  *
  * To stay loaded is one more reference to the loaded object, as dlopen counts them, which is never
- * given back: dlclose leaves the object mapped. All calls wait for the dynamic linker's lock, so
- * none is made while a lock of ours is held.
+ * given back: dlclose leaves the object mapped. An object that the program was started with needs
+ * none. All calls wait for the dynamic linker's lock, so none is made while a lock of ours is held.
  *
  * Threads:  any thread. */
 #ifndef OTELI_LIBRARY_H
