@@ -5,8 +5,9 @@
     processes.py BUILD-FOLDER [--quick] [--rounds N]
 
 scripts/bench.sh calls it. A line for each case has the quartiles of the time and of the processor time
-of a run (posix_spawn and wait4), or of a connection (fork and wait4), in microseconds. The cases run in
-turn; spans by OTLP go to a sink on loopback.
+of a run (posix_spawn and wait4), or of a connection (fork and wait4), in microseconds. For a start, they are of
+the one call, with the least of all, and of the most memory that was resident in the end. The cases run in turn;
+spans by OTLP go to a sink on loopback.
 """
 import argparse
 import json
@@ -23,6 +24,7 @@ RUNS = {"bare": ("bare",), "api": ("api",), "linked": ("otel", "linked"),
         "file": ("sdk", "FILE"), "file_static": ("sdk-static", "FILE"), "file_alone": ("sdk-alone", "FILE")}
 CONNECTIONS = {"connection_bare": ("bare", "bare"), "connection_postmaster": ("otel", "postmaster"),
                "connection_backend": ("otel", "backend")}
+STARTS = {"start": "otel", "start_after_curl": "later", "curl": "curl"}
 AT_ONCE = 10  # connections of a process
 
 
@@ -43,8 +45,23 @@ def serve(command, env):
     return [tuple(int(number) / 1e9 for number in line.split()) for line in said.splitlines()]
 
 
+def start(command, env):
+    """The same for its first call, and the resident memory in MiB."""
+    said = subprocess.run(command, env=env, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    return [(int(said[0]) / 1e9, int(said[1]) / 1e9, int(said[2]) / 1024)]
+
+
 def quartiles(seconds):
     return [round(1e6 * value) for value in statistics.quantiles(seconds, n=4, method="inclusive")]
+
+
+def figures(taken):
+    wall, cpu, *resident = zip(*taken)
+    found = {"wall_us": quartiles(wall), "cpu_us": quartiles(cpu)}
+    if resident:
+        found |= {"least_wall_us": round(1e6 * min(wall)), "least_cpu_us": round(1e6 * min(cpu)),
+                  "rss_mib": round(statistics.median(resident[0]), 1)}
+    return found
 
 
 def main():
@@ -55,7 +72,7 @@ def main():
     options = parser.parse_args()
     rounds = 2 if options.quick else options.rounds
     programs = options.build.resolve() / "benchmarks"
-    taken = {case: [] for case in [*RUNS, *CONNECTIONS]}
+    taken = {case: [] for case in [*RUNS, *CONNECTIONS, *STARTS]}
     with tempfile.TemporaryDirectory() as folder, subprocess.Popen(
             [programs / "bench-servers"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as sink:
         env = {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": sink.stdout.readline().strip(), "OTEL_LOG_LEVEL": "warn"}
@@ -64,11 +81,12 @@ def main():
                 name, *words = {**RUNS, **CONNECTIONS}[case]
                 words = [word.replace("FILE", f"{folder}/spans") for word in words]
                 taken[case] += measure([str(programs / f"bench-process-{name}"), *words], env)
+            for case, name in STARTS.items():
+                taken[case] += start([str(programs / f"bench-start-{name}"),
+                                      env["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"]], env)
         sink.stdin.close()
-    for case, pairs in taken.items():
-        wall, cpu = zip(*pairs)
-        print(json.dumps({"bench": "processes", "case": case, "runs": len(pairs), "wall_us": quartiles(wall),
-                          "cpu_us": quartiles(cpu)}))
+    for case, runs in taken.items():
+        print(json.dumps({"bench": "processes", "case": case, "runs": len(runs), **figures(runs)}))
 
 
 if __name__ == "__main__":

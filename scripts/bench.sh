@@ -22,7 +22,7 @@
 #                               --account, where that time goes (perf); --rival MODULE.so HOST:PORT
 #                               also measures nginx's own module, exporting to that receiver
 #   scripts/bench.sh processes  what otel-c costs programs of a moment, and a process for each
-#                               connection
+#                               connection; what otel_start takes of the thread that calls it
 #   scripts/bench.sh redis    the same of a command in redis, 16 at a time, with a span for each
 #   scripts/bench.sh plot     runs service, span and processor, and draws them into build/bench/
 #
