@@ -102,15 +102,18 @@ static OTELI_INLINE uint8_t *oteli_short_number(uint8_t *at, const char *key, si
                                                 otel_value_type type, uint64_t bits)
 {
     const bool is_double = type == OTEL_VALUE_DOUBLE;
+    const bool is_small = !is_double && bits >> 14 == 0; /* two bytes at most, without a loop */
     uint8_t *const any = at + 4 + key_length;
-    uint8_t *end = any + 3 + sizeof bits;
-    if (is_double)
-        oteli_put_fixed64(any + 3, bits);
-    else
-        end = oteli_put_varint(any + 3, bits);
+    uint8_t *end = any + 4 + (bits > 0x7f);
+    unsigned first = (unsigned)bits | (unsigned)(bits > 0x7f) << 7;
+    any[4] = (uint8_t)(bits >> 7);
+    if (OTELI_UNLIKELY(!is_small)) {
+        end = is_double ? oteli_put_fixed64(any + 3, bits) : oteli_put_varint(any + 3, bits);
+        first = any[3];
+    }
     const unsigned wire_type = is_double ? OTELI_WIRE_FIXED64 : OTELI_WIRE_VARINT;
     oteli_put_four(any, OTELI_TAG(OTELI_KEY_VALUE_VALUE, OTELI_WIRE_BYTES), (size_t)(end - any) - 2,
-                   OTELI_TAG((unsigned)type, wire_type), any[3]);
+                   OTELI_TAG((unsigned)type, wire_type), first & 0xff);
     const uint64_t seen = oteli_short_key(at, key, key_length, (size_t)(end - at) - 2);
     return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) ? end : NULL;
 }
