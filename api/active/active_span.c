@@ -97,7 +97,10 @@ void oteli_active_take_back(struct oteli_active_span *active)
 uint8_t *oteli_active_grow(struct oteli_active_span *active, size_t more)
 {
     if (active->traits.is_lent) {
+        const uint32_t length = active->attributes.length;
         oteli_active_take_back(active);
+        if (OTELI_UNLIKELY(active->attributes.length != length))
+            return NULL; /* what the caller has found among them is gone */
         return oteli_active_room(active, more);
     }
     struct oteli_buffer *attributes = &active->attributes;
