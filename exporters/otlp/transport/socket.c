@@ -7,6 +7,8 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/sockios.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -116,6 +118,16 @@ bool oteli_sockets_of_curl_are_ours(const struct oteli_sockets *sockets, int fd)
             return false;
     }
     return true;
+}
+
+void oteli_sockets_cork(const struct oteli_sockets *sockets, bool is_held)
+{
+    const int value = is_held;
+    for (size_t i = 0; i < OTELI_SOCKETS_MAX; i++) {
+        const struct oteli_owned_socket *owned = &sockets->owned[i];
+        if (is_of_curl(owned) && oteli_owned_fd_is_ours(&owned->socket))
+            (void)setsockopt(owned->socket.fd, IPPROTO_TCP, TCP_CORK, &value, sizeof value);
+    }
 }
 
 void oteli_sockets_close_all(struct oteli_sockets *sockets)

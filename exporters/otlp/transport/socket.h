@@ -48,6 +48,9 @@ bool oteli_sockets_of_curl_connected(const struct oteli_sockets *sockets);
 bool oteli_sockets_are_ours(const struct oteli_sockets *sockets);
 bool oteli_sockets_of_curl_are_ours(const struct oteli_sockets *sockets, int fd);
 
+/* Hold back what does not fill a segment of curl's connections (TCP_CORK), or let it go. */
+void oteli_sockets_cork(const struct oteli_sockets *sockets, bool is_held);
+
 /* Close those that still are. */
 void oteli_sockets_close_all(struct oteli_sockets *sockets);
 

@@ -248,7 +248,14 @@ void oteli_transport_start(struct oteli_transport *transport,
     transport->is_running = oteli_transport_look_at_files(transport) &&
                             set_request(transport, request) &&
                             curl_multi_add_handle(transport->multi, transport->easy) == CURLM_OK;
+    /* HTTP/2 and TLS cut a request into pieces of 16 KiB, and curl sends each by itself: over a
+     * kept connection they go out together. */
+    const bool is_cut = transport->options.is_http2 || transport->is_tls;
+    if (is_cut)
+        oteli_sockets_cork(&transport->sockets, true);
     (void)perform_once(transport);
+    if (is_cut)
+        oteli_sockets_cork(&transport->sockets, false);
     oteli_transport_leave(transport);
 }
 

@@ -284,6 +284,39 @@ TEST(a_socket_never_waits_is_closed_on_exec_and_ours_until_closed)
     assert_true(oteli_sockets_are_ours(&sockets));
 }
 
+static bool is_readable(int fd, int timeout_ms)
+{
+    struct pollfd event = {.fd = fd, .events = POLLIN};
+    return poll(&event, 1, timeout_ms) == 1;
+}
+
+TEST(small_pieces_are_held_until_they_are_let_go)
+{
+    struct oteli_sockets sockets;
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t length = sizeof address;
+    const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(listener, (const struct sockaddr *)&address, length), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &length), 0);
+    oteli_sockets_init(&sockets);
+    const int fd = oteli_sockets_open(&sockets, AF_INET, SOCK_STREAM, 0);
+    (void)connect(fd, (const struct sockaddr *)&address, length);
+    const int peer = accept(listener, NULL, NULL);
+
+    oteli_sockets_cork(&sockets, true);
+    assert_int_equal(send(fd, "a", 1, 0), 1);
+    assert_int_equal(send(fd, "b", 1, 0), 1);
+    const bool was_held = !is_readable(peer, 0);
+    oteli_sockets_cork(&sockets, false);
+
+    assert_true(was_held);
+    assert_true(is_readable(peer, -1));
+    close(peer);
+    close(listener);
+    oteli_sockets_close_all(&sockets);
+}
+
 TEST(a_number_taken_over_by_another_socket_is_left_alone)
 {
     struct oteli_sockets sockets;
@@ -410,12 +443,6 @@ TEST(nothing_is_adopted_when_it_could_be_either)
     close_pair(other);
 }
 
-static bool is_readable(int fd)
-{
-    struct pollfd event = {.fd = fd, .events = POLLIN};
-    return poll(&event, 1, 0) == 1;
-}
-
 /* A set of a waker and a connected pair, in whose first end a byte waits. */
 struct watched {
     struct oteli_sockets sockets;
@@ -447,13 +474,13 @@ TEST(a_connection_stays_in_the_set_until_it_is_settled)
     assert_true(oteli_epoll_set_socket(&watched.set, watched.connection[0], true, false));
 
     oteli_epoll_set_keep(&watched.set, watched.connection[0]);
-    const bool is_kept = is_readable(watched.set.fd);
+    const bool is_kept = is_readable(watched.set.fd, 0);
     oteli_epoll_set_settle(&watched.set);
 
     assert_true(is_kept);
-    assert_false(is_readable(watched.set.fd));
+    assert_false(is_readable(watched.set.fd, 0));
     assert_true(oteli_epoll_set_socket(&watched.set, watched.connection[0], true, false));
-    assert_true(is_readable(watched.set.fd));
+    assert_true(is_readable(watched.set.fd, 0));
     watch_end(&watched);
 }
 
@@ -465,7 +492,7 @@ TEST(a_connection_that_was_written_to_is_not_kept)
 
     oteli_epoll_set_keep(&watched.set, watched.connection[0]);
 
-    assert_false(is_readable(watched.set.fd));
+    assert_false(is_readable(watched.set.fd, 0));
     watch_end(&watched);
 }
 
@@ -478,12 +505,12 @@ TEST(another_connection_with_the_number_of_a_kept_one_is_watched)
     assert_true(oteli_epoll_set_socket(&watched.set, watched.connection[0], true, false));
     oteli_epoll_set_keep(&watched.set, watched.connection[0]);
     assert_int_equal(dup2(later[0], watched.connection[0]), watched.connection[0]);
-    assert_false(is_readable(watched.set.fd));
+    assert_false(is_readable(watched.set.fd, 0));
 
     assert_true(oteli_epoll_set_socket(&watched.set, watched.connection[0], true, false));
 
     assert_int_equal(send(later[1], "!", 1, 0), 1);
-    assert_true(is_readable(watched.set.fd));
+    assert_true(is_readable(watched.set.fd, 0));
     close_pair(later);
     watch_end(&watched);
 }
