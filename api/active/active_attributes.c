@@ -190,15 +190,29 @@ void oteli_active_set(struct oteli_active_span *active, const struct oteli_limit
         set_planned(active, limits, key, key_length, value);
 }
 
+bool oteli_keep_short_utf8(struct oteli_active_span *active, size_t key_length, size_t length)
+{
+    const uint8_t *at = active->attributes.data + active->attributes.length;
+    const char *key = (const char *)at + 4;
+    const char *text = key + key_length + 4;
+    return oteli_utf8_is_valid(key, key_length) &&
+           oteli_utf8_valid_prefix(text, length) == length &&
+           oteli_short_keep(active, oteli_short_bit(key, key_length),
+                            at + 4 + key_length + 4 + length);
+}
+
 /* Write one at `at`, where there is room for any that is short; NULL: it takes oteli_active_set. */
 static OTELI_INLINE uint8_t *put_short(uint8_t *at, const struct oteli_limits *limits,
                                        otel_slice key, const otel_value *value)
 {
+    uint64_t seen = 0;
     switch (value->type) {
     case OTEL_VALUE_STRING:
-        return value->as.string != NULL ? oteli_short_string(at, limits, key.data, key.length,
-                                                             value->as.string, value->length)
-                                        : NULL;
+        if (value->as.string == NULL)
+            return NULL;
+        at = oteli_short_string(at, limits, key.data, key.length, value->as.string, value->length,
+                                &seen);
+        return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) ? at : NULL;
     case OTEL_VALUE_INT:
     case OTEL_VALUE_DOUBLE:
         return oteli_short_number(at, key.data, key.length, value->type,

@@ -73,21 +73,22 @@ static OTELI_INLINE uint64_t oteli_short_key(uint8_t *at, const char *key, size_
     return oteli_move(at + 4, key, key_length);
 }
 
-/* Write an attribute at `at`, and say where it ends; NULL: it is not short, or not ASCII. */
+/* Write an attribute at `at`, and say where it ends, and what texts are made of; NULL: it is not
+ * short. */
 static OTELI_INLINE uint8_t *oteli_short_string(uint8_t *at, const struct oteli_limits *limits,
                                                 const char *key, size_t key_length,
-                                                const char *value, size_t length)
+                                                const char *value, size_t length, uint64_t *seen)
 {
     const size_t inner = 6 + key_length + length;
     if (OTELI_UNLIKELY(inner > OTELI_SHORT_INNER_MOST) ||
         OTELI_UNLIKELY(length > limits->value_length))
         return NULL;
-    uint64_t seen = oteli_short_key(at, key, key_length, inner);
+    *seen = oteli_short_key(at, key, key_length, inner);
     uint8_t *const any = at + 4 + key_length;
     oteli_put_four(any, OTELI_TAG(OTELI_KEY_VALUE_VALUE, OTELI_WIRE_BYTES), length + 2,
                    OTELI_TAG(OTELI_ANY_STRING, OTELI_WIRE_BYTES), length);
-    seen |= oteli_move(any + 4, value, length);
-    return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) ? any + 4 + length : NULL;
+    *seen |= oteli_move(any + 4, value, length);
+    return any + 4 + length;
 }
 
 static inline uint64_t oteli_double_bits(double value)
@@ -97,7 +98,8 @@ static inline uint64_t oteli_double_bits(double value)
     return bits;
 }
 
-/* The same of a bool, an integer or a double; bits: a truth value, or the bytes of the number. */
+/* The same of a bool, an integer or a double; bits: a truth value, or the bytes of the number.
+ * NULL: the key is not ASCII. */
 static OTELI_INLINE uint8_t *oteli_short_number(uint8_t *at, const char *key, size_t key_length,
                                                 otel_value_type type, uint64_t bits)
 {
@@ -130,20 +132,34 @@ static OTELI_INLINE bool oteli_short_keep(struct oteli_active_span *active, uint
     return true;
 }
 
-static OTELI_INLINE bool oteli_set_short_string(struct oteli_active_span *active,
-                                                const struct oteli_limits *limits, const char *key,
-                                                size_t key_length, const char *value, size_t length)
+/* OTELI_SHORT_BUT_NOT_ASCII: it is written behind the others, and oteli_keep_short_utf8 or
+ * oteli_active_set has to follow. */
+enum oteli_short { OTELI_NOT_SHORT = 0, OTELI_SHORT, OTELI_SHORT_BUT_NOT_ASCII };
+
+static OTELI_INLINE enum oteli_short oteli_set_short_string(struct oteli_active_span *active,
+                                                            const struct oteli_limits *limits,
+                                                            const char *key, size_t key_length,
+                                                            const char *value, size_t length)
 {
     if (OTELI_UNLIKELY(key_length + length > OTELI_SHORT_INNER_MOST)) /* soon found out */
-        return false;
+        return OTELI_NOT_SHORT;
     const uint64_t bit = oteli_short_bit(key, key_length);
     if (bit == 0 || OTELI_UNLIKELY((active->attribute_filter & bit) != 0) ||
         !oteli_short_has_room(active, limits))
-        return false;
+        return OTELI_NOT_SHORT;
     uint8_t *at = active->attributes.data + active->attributes.length;
-    return oteli_short_keep(active, bit,
-                            oteli_short_string(at, limits, key, key_length, value, length));
+    uint64_t seen;
+    const uint8_t *end = oteli_short_string(at, limits, key, key_length, value, length, &seen);
+    if (OTELI_UNLIKELY(end == NULL))
+        return OTELI_NOT_SHORT;
+    if (OTELI_UNLIKELY((seen & OTELI_NOT_ASCII) != 0))
+        return OTELI_SHORT_BUT_NOT_ASCII;
+    (void)oteli_short_keep(active, bit, end);
+    return OTELI_SHORT;
 }
+
+/* Keep it if its key and its value, which have these lengths, are UTF-8. */
+bool oteli_keep_short_utf8(struct oteli_active_span *active, size_t key_length, size_t length);
 
 static OTELI_INLINE bool oteli_set_short_number(struct oteli_active_span *active,
                                                 const struct oteli_limits *limits, const char *key,

@@ -124,6 +124,16 @@ static OTELI_NOINLINE void set_string_busy(struct oteli_active_span *active, con
     let_go(active);
 }
 
+/* It has been written in the short way. */
+static OTELI_NOINLINE void set_utf8_busy(struct oteli_active_span *active, const char *key,
+                                         size_t key_length, const char *value, size_t length)
+{
+    if (OTELI_LIKELY(oteli_keep_short_utf8(active, key_length, length)))
+        let_go(active);
+    else
+        set_string_busy(active, key, key_length, value, length);
+}
+
 static OTELI_NOINLINE void set_number_busy(struct oteli_active_span *active, const char *key,
                                            size_t key_length, otel_value_type type, uint64_t bits)
 {
@@ -144,9 +154,12 @@ static OTELI_NOINLINE OTELI_HOT void set_string_of_other(otel_span_ref span, con
     struct oteli_active_span *active = grab_other(span);
     if (OTELI_UNLIKELY(active == NULL))
         return;
-    if (OTELI_LIKELY(
-            oteli_set_short_string(active, &oteli_self->limits, key, key_length, value, length)))
+    const enum oteli_short how =
+        oteli_set_short_string(active, &oteli_self->limits, key, key_length, value, length);
+    if (OTELI_LIKELY(how == OTELI_SHORT))
         let_go(active);
+    else if (how == OTELI_SHORT_BUT_NOT_ASCII)
+        set_utf8_busy(active, key, key_length, value, length);
     else
         set_string_busy(active, key, key_length, value, length);
 }
@@ -174,9 +187,12 @@ OTELI_HOT void otel_span_set_string_n(otel_span_ref span, const char *key, size_
         return;
     }
     oteli_thread_mark_busy(thread);
-    if (OTELI_LIKELY(
-            oteli_set_short_string(thread->top, &thread->limits, key, key_length, value, length)))
+    const enum oteli_short how =
+        oteli_set_short_string(thread->top, &thread->limits, key, key_length, value, length);
+    if (OTELI_LIKELY(how == OTELI_SHORT))
         oteli_thread_leave_call(thread);
+    else if (how == OTELI_SHORT_BUT_NOT_ASCII)
+        set_utf8_busy(thread->top, key, key_length, value, length);
     else
         set_string_busy(thread->top, key, key_length, value, length);
 }

@@ -39,7 +39,7 @@ static bool set_short(struct oteli_active_span *active, const char *key, size_t 
     uint64_t bits = value->type == OTEL_VALUE_BOOL ? value->as.boolean : 0;
     if (value->type == OTEL_VALUE_STRING)
         return oteli_set_short_string(active, &wide, key, key_length, value->as.string,
-                                      value->length);
+                                      value->length) == OTELI_SHORT;
     if (value->type == OTEL_VALUE_INT)
         bits = (uint64_t)value->as.integer;
     else if (value->type == OTEL_VALUE_DOUBLE)
@@ -167,6 +167,48 @@ TEST(what_is_not_ascii_is_not_short)
     oteli_active_fini(&full);
 }
 
+/* One character of two bytes, or half of it, anywhere in the key or the value. */
+TEST(short_strings_that_are_utf8_are_kept_afterwards)
+{
+    struct oteli_active_span brief;
+    struct oteli_active_span full;
+    make_place(&brief);
+    make_place(&full);
+    char key[20];
+    char value[40];
+    for (size_t at = 0; at < 2 * (sizeof key + sizeof value); at++) {
+        const bool is_half = at % 2 != 0;
+        const size_t in_key = at / 2;
+        const bool is_last = in_key == sizeof key - 1 || in_key == sizeof key + sizeof value - 1;
+        memset(key, 'k', sizeof key);
+        memset(value, 'v', sizeof value);
+        char *place = in_key < sizeof key ? &key[in_key] : &value[in_key - sizeof key];
+        place[0] = (char)0xc3;
+        if (!is_half && !is_last)
+            place[1] = (char)0xa4;
+        const uint32_t length = brief.attributes.length;
+        if (!is_new_to_the_filter(&brief, key, sizeof key))
+            continue;
+
+        assert_true(oteli_set_short_string(&brief, &wide, key, sizeof key, value, sizeof value) ==
+                    OTELI_SHORT_BUT_NOT_ASCII);
+        assert_int_equal(brief.attributes.length, length);
+        const bool is_kept = oteli_keep_short_utf8(&brief, sizeof key, sizeof value);
+
+        assert_int_equal(is_kept, !is_half && !is_last);
+        const otel_value text = otel_value_string_n(value, sizeof value);
+        if (is_kept)
+            oteli_active_set(&full, &wide, key, sizeof key, &text);
+        check_same_attributes(&brief, &full);
+        brief.attributes.length = full.attributes.length = length;
+        brief.attribute_count = full.attribute_count = 1;
+        brief.attribute_filter = full.attribute_filter =
+            oteli_signature_bit(oteli_signature("first", 5));
+    }
+    oteli_active_fini(&brief);
+    oteli_active_fini(&full);
+}
+
 TEST(without_room_nothing_is_short)
 {
     struct oteli_active_span active;
@@ -176,7 +218,7 @@ TEST(without_room_nothing_is_short)
     assert_false(oteli_set_short_number(&active, &one, "key.a", 5, OTEL_VALUE_INT, 1));
     assert_false(oteli_set_short_string(&active, &one, "key.a", 5, "v", 1));
     assert_false(oteli_set_short_string(&active, &brief, "key.a", 5, "value", 5));
-    assert_true(oteli_set_short_string(&active, &brief, "key.a", 5, "valu", 4));
+    assert_true(oteli_set_short_string(&active, &brief, "key.a", 5, "valu", 4) == OTELI_SHORT);
     assert_false(
         oteli_set_short_number(&active, &wide, "key.a", 5, OTEL_VALUE_INT, 1)); /* there is one */
     const uint32_t length = active.attributes.length;
