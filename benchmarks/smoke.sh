@@ -19,12 +19,13 @@ case $name in
 span)
     cases='["two_tsc_reads","two_clock_gettime","enter_end","enter_end_child","enter_end_draining",
             "enter_end_kind","enter_end_5attr","enter_end_5attr_mixed","enter_end_5attr_options",
-            "enter_end_none_exporter","http_server","http_server_by_hand",
+            "enter_end_remote","enter_end_none_exporter","http_server","http_server_by_hand",
             "one_int","one_bool","one_double","one_string","one_string_150",
             "one_string_300","one_string_utf8",
             "one_key_again","one_status_ok","one_status_error","one_event","one_exception",
             "one_name_60","one_name_100","start_end","start_end_5attr","unsampled",
-            "unsampled_5attr","no_sdk","no_sdk_kind","attach_detach","held_kept","held_cancelled",
+            "unsampled_5attr","unsampled_ratio","unsampled_ratio_5attr_options",
+            "no_sdk","no_sdk_kind","attach_detach","held_kept","held_cancelled",
             "lines_mount","nested_1","nested_10","nested_100","nested_1000","nested_10000",
             "sequential_1","sequential_10","sequential_100","sequential_1000",
             "sequential_10000","nested","sequential"]'

@@ -2,12 +2,12 @@
 /* benchmarks/span.c - what a span costs the thread that makes it.
  *
  * The program is linked like a user's, against the shared libraries; span_cases.c has what
- * is measured. There are five worlds, each a process of its own that was forked before any
- * SDK started: without an SDK; with one that samples nothing; with one that samples everything
- * and has no exporter; and twice with one that samples everything and delivers it, through the
- * batch processor, to an exporter that accepts and forgets: with batches larger than a round,
- * and with batches of the default size, which the exporter thread takes away while spans are
- * being made. A conductor asks
+ * is measured. There are six worlds, each a process of its own that was forked before any
+ * SDK started: without an SDK; with one that samples nothing; with one that samples one root of
+ * 10,000; with one that samples everything and has no exporter; and twice with one that samples
+ * everything and delivers it, through the batch processor, to an exporter that accepts and
+ * forgets: with batches larger than a round, and with batches of the default size, which the
+ * exporter thread takes away while spans are being made. A conductor asks
  * them in turn for one short round of one case, so that slow and fast times of the machine
  * meet all cases alike. Between the rounds everything is flushed, and in the end every span
  * must have become what its case says.
@@ -66,14 +66,17 @@ static void start_sdk(enum bench_world world)
 {
     const otel_exporter exporter =
         OTEL_EXPORTER(.name = "accept_and_forget", .export_batch = accept_and_forget);
-    const char *sampler = world == BENCH_UNSAMPLED ? "always_off" : "always_on";
+    const char *sampler = world == BENCH_UNSAMPLED ? "always_off"
+                          : world == BENCH_RATIO   ? "parentbased_traceidratio"
+                                                   : "always_on";
     const int64_t batch = world == BENCH_DRAINING ? DEFAULT_BATCH : LARGE_BATCH;
     bench_expect_ok(
-        otel_start_with(
-            OTEL_SDK_OPTIONS(.service_name = "bench", .exporters = &exporter,
-                             .exporter_count = world != BENCH_NO_EXPORTER,
-                             .traces_sampler = sampler, .bsp_max_queue_size = QUEUE_SIZE,
-                             .bsp_max_export_batch_size = batch, .queue_max_bytes = QUEUE_BYTES)),
+        otel_start_with(OTEL_SDK_OPTIONS(.service_name = "bench", .exporters = &exporter,
+                                         .exporter_count = world != BENCH_NO_EXPORTER,
+                                         .traces_sampler = sampler, .traces_sampler_arg = "0.0001",
+                                         .bsp_max_queue_size = QUEUE_SIZE,
+                                         .bsp_max_export_batch_size = batch,
+                                         .queue_max_bytes = QUEUE_BYTES)),
         "otel_start_with");
 }
 
@@ -107,12 +110,12 @@ static void write_down(struct books *books, const struct question *question)
     const struct bench_case *asked = &bench_cases[question->index];
     books->delivered += question->count * asked->delivered;
     books->cancelled += question->count * asked->cancelled;
-    if (asked->world == BENCH_UNSAMPLED)
+    if (asked->world == BENCH_UNSAMPLED || asked->world == BENCH_RATIO)
         books->unsampled += question->count;
 }
 
 /* Nobody else has asked the SDK for anything: its books must hold exactly our spans. */
-static void check_books(const struct books *books)
+static void check_books(enum bench_world world, struct books *books)
 {
     otel_stats stats = {.size = sizeof stats};
     bench_expect_ok(otel_stats_read(0, &stats), "otel_stats_read");
@@ -120,6 +123,10 @@ static void check_books(const struct books *books)
         if (stats.dropped[i] != 0)
             bench_fail("%llu spans were dropped: %s", (unsigned long long)stats.dropped[i],
                        otel_drop_reason_string((otel_drop_reason)i));
+    if (world == BENCH_RATIO) { /* how many are sampled is drawn */
+        books->delivered = stats.delivered;
+        books->unsampled -= stats.delivered;
+    }
     const struct books found = {stats.delivered, stats.withheld[OTEL_WITHHELD_CANCELLED],
                                 stats.unsampled};
     if (memcmp(&found, books, sizeof found) != 0 || stats.open != 0 || stats.queued != 0)
@@ -157,7 +164,7 @@ static void live_in(enum bench_world world, int from_conductor, int to_conductor
     if (world == BENCH_NO_EXPORTER)
         bench_expect_ok(otel_shutdown(60000), "otel_shutdown"); /* there are no books */
     else if (world != BENCH_NO_SDK)
-        check_books(&books);
+        check_books(world, &books);
     _exit(0);
 }
 

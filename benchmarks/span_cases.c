@@ -126,6 +126,18 @@ static void enter_end_5attr_options(uint64_t count)
     }
 }
 
+/* Its parent is in another process. */
+static void enter_end_remote(uint64_t count)
+{
+    const otel_context parent = otel_context_with_span(otel_current_context(), parents[0]);
+    for (uint64_t i = 0; i < count; i++) {
+        const otel_span span =
+            otel_span_enter(tracer, "GET /users",
+                            OTEL_SPAN_OPTIONS(.kind = OTEL_SPAN_KIND_SERVER, .parent = &parent));
+        otel_span_end(span);
+    }
+}
+
 /* --- a server's span: seven attributes, of a request without a trace --- */
 
 static BENCH_ONE_COPY const char *get_header(void *carrier, const char *name, size_t index,
@@ -337,6 +349,7 @@ const struct bench_case bench_cases[] = {
     {"enter_end_5attr", BENCH_SAMPLED, 1, enter_end_5attr, 1, 0, NULL},
     {"enter_end_5attr_mixed", BENCH_SAMPLED, 1, enter_end_5attr_mixed, 1, 0, NULL},
     {"enter_end_5attr_options", BENCH_SAMPLED, 1, enter_end_5attr_options, 1, 0, NULL},
+    {"enter_end_remote", BENCH_SAMPLED, 1, enter_end_remote, 1, 0, NULL},
     {"enter_end_none_exporter", BENCH_NO_EXPORTER, 1, enter_end, 1, 0, NULL},
     {"http_server", BENCH_SAMPLED, 1, http_server, 1, 0, NULL},
     {"http_server_by_hand", BENCH_SAMPLED, 1, http_server_by_hand, 1, 0, NULL},
@@ -358,6 +371,8 @@ const struct bench_case bench_cases[] = {
     {"start_end_5attr", BENCH_SAMPLED, 1, start_end_5attr, 1, 0, NULL},
     {"unsampled", BENCH_UNSAMPLED, 1, enter_end, 0, 0, NULL},
     {"unsampled_5attr", BENCH_UNSAMPLED, 1, enter_end_5attr, 0, 0, NULL},
+    {"unsampled_ratio", BENCH_RATIO, 1, enter_end, 0, 0, NULL},
+    {"unsampled_ratio_5attr_options", BENCH_RATIO, 1, enter_end_5attr_options, 0, 0, NULL},
     {"no_sdk", BENCH_NO_SDK, 1, enter_end, 0, 0, NULL},
     {"no_sdk_kind", BENCH_NO_SDK, 1, enter_end_kind, 0, 0, NULL},
     {"attach_detach", BENCH_SAMPLED, 1, attach_detach, 0, 0, NULL},

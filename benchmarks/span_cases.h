@@ -20,11 +20,12 @@
 
 /* What the process must be in which a case runs. DRAINING: sampled as well, and batches are
  * so small that the exporter thread takes spans away meanwhile. NO_EXPORTER: sampled, and no
- * exporter is there to get the spans. */
+ * exporter is there to get the spans. RATIO: one root of 10,000 is sampled. */
 enum bench_world {
     BENCH_NO_SDK,
     BENCH_UNSAMPLED,
     BENCH_SAMPLED,
+    BENCH_RATIO,
     BENCH_DRAINING,
     BENCH_NO_EXPORTER,
     BENCH_WORLDS
@@ -35,7 +36,7 @@ struct bench_case {
     enum bench_world world;
     uint32_t unit;               /* operations of the smallest run: the spans of its trace */
     void (*run)(uint64_t count); /* so many operations, a multiple of `unit` */
-    uint32_t delivered;          /* spans that are exported of each operation */
+    uint32_t delivered;          /* spans that are exported of each operation; RATIO: 0 */
     uint32_t cancelled;          /* spans that end in it, and are not */
     const char *family;          /* of cases that should cost the same; or NULL */
 };

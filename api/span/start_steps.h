@@ -82,16 +82,21 @@ static OTELI_COLD bool oteli_span_ask_sampler(struct oteli_thread *thread,
     return sampled;
 }
 
-/* What kind of parent a handle with a span id is: enum oteli_parent. Where the sender left the
- * decision open (B3), this process decides, as for a root. */
-static inline unsigned oteli_span_kind_of_parent(uint64_t ref)
+/* What kind of parent a handle with a span id is: enum oteli_parent. */
+static inline unsigned oteli_span_kind_of_decided(uint64_t ref)
 {
     _Static_assert(OTELI_PARENT_REMOTE_SAMPLED == 1 + (1 | 2), "two bits behind the first kind");
-    if (OTELI_UNLIKELY((ref & OTELI_REF_DEFERRED) != 0))
-        return OTELI_PARENT_NONE;
     return OTELI_PARENT_LOCAL_UNSAMPLED +
            (unsigned)(ref >> OTELI_REF_FLAGS_SHIFT & OTEL_TRACE_FLAG_SAMPLED) +
            2 * (unsigned)(ref >> OTELI_REF_REMOTE_SHIFT & 1);
+}
+
+/* The same where the sender may have left the decision open (B3): this process decides, as for a
+ * root. */
+static inline unsigned oteli_span_kind_of_parent(uint64_t ref)
+{
+    return OTELI_UNLIKELY((ref & OTELI_REF_DEFERRED) != 0) ? (unsigned)OTELI_PARENT_NONE
+                                                           : oteli_span_kind_of_decided(ref);
 }
 
 /* A handle being made, in registers. */
@@ -148,21 +153,36 @@ static OTELI_INLINE void oteli_span_set_origin(struct oteli_active_span *active,
     oteli_half_store(active->origin, (oteli_half){(uint64_t)(uintptr_t)tracer, parent_id});
 }
 
-/* The parent that options ask for, or the current span. What is collected has no trace, so
- * it can be a parent only for what is collected with it. */
+/* The parent that options ask for, or the current span. */
+static inline const otel_span *oteli_span_parent_asked(const struct oteli_thread *thread,
+                                                       const otel_span_options *options)
+{
+    static const otel_span none;
+    if (options != NULL && options->root)
+        return &none;
+    return options != NULL && options->parent != NULL ? &options->parent->span : &thread->top->self;
+}
+
+/* The parent: what is collected has no trace, so it can be one only for what is collected with
+ * it. */
 static inline const otel_span *oteli_span_parent_of(const struct oteli_thread *thread,
                                                     const otel_span_options *options, bool is_local)
 {
     static const otel_span none;
-    const otel_span *parent = &thread->top->self;
-    if (options != NULL && options->root)
-        return &none;
-    if (options != NULL && options->parent != NULL)
-        parent = &options->parent->span;
+    const otel_span *parent = oteli_span_parent_asked(thread, options);
     if (OTELI_UNLIKELY((parent->opaque[3] & OTELI_REF_COLLECTED) != 0) &&
         (!is_local || oteli_thread_place(thread, otel_span_ref_of(parent)) == NULL))
         return &none;
     return parent;
+}
+
+/* The context of the options if it has to become current with the span: its baggage or values are
+ * others than those that are current now. */
+static inline const otel_context *oteli_span_context_to_put(const struct oteli_thread *thread,
+                                                            const otel_span_options *options)
+{
+    const bool has_one = options != NULL && !options->root && options->parent != NULL;
+    return has_one && oteli_context_is_another(thread, options->parent) ? options->parent : NULL;
 }
 
 /* No other thread has the span yet, so the log can be told at once what is left out. */
@@ -215,7 +235,8 @@ static inline uint32_t oteli_span_epoch_under(const struct oteli_thread *thread,
         return oteli_clock_epoch();
     if (OTELI_LIKELY(parent == &thread->top->self))
         return thread->top->epoch;
-    return oteli_epoch_under(thread, parent);
+    return (parent->opaque[3] & OTEL_SPAN_IS_OPEN_) == 0 ? oteli_clock_epoch()
+                                                         : oteli_epoch_under(thread, parent);
 }
 
 static inline bool oteli_span_is_sampled(struct oteli_thread *thread, const otel_span *parent,
@@ -224,9 +245,9 @@ static inline bool oteli_span_is_sampled(struct oteli_thread *thread, const otel
     const unsigned kind = parent->opaque[2] != 0 ? oteli_span_kind_of_parent(parent->opaque[3])
                                                  : (unsigned)OTELI_PARENT_NONE;
     const unsigned decision = thread->decide[kind];
-    return OTELI_UNLIKELY(decision == OTELI_DECIDE_ASK)
+    return OTELI_UNLIKELY(decision == OTELI_DECIDE_ASK || decision == OTELI_DECIDE_RATIO)
                ? oteli_span_ask_sampler(thread, about)
-               : decision != OTELI_DECIDE_DROP && decision != OTELI_DECIDE_DROP_AND_COUNT;
+               : decision != OTELI_DECIDE_DROP;
 }
 
 /* A span has started under this parent. */

@@ -46,10 +46,18 @@ enum oteli_parent {
 enum oteli_decision {
     OTELI_DECIDE_DROP = 0,
     OTELI_DECIDE_SAMPLE = 1,
-    OTELI_DECIDE_ASK = 2,           /* the ratio, by oteli_sdk.sample */
-    OTELI_DECIDE_SLOW_PATH = 3,     /* sample, on the slow path */
-    OTELI_DECIDE_DROP_AND_COUNT = 4 /* of threads only: drop, on the slow path */
+    OTELI_DECIDE_ASK = 2,       /* the ratio, by oteli_sdk.sample */
+    OTELI_DECIDE_SLOW_PATH = 3, /* sample, on the slow path */
+    OTELI_DECIDE_RATIO = 4      /* of roots: OTELI_DECIDE_ASK, or on the fast path by ratio_below */
 };
+
+/* The same decision where a span that is sampled has to take the slow path. */
+static inline uint8_t oteli_decide_slowly(uint8_t decision)
+{
+    if (decision == OTELI_DECIDE_RATIO)
+        return OTELI_DECIDE_ASK;
+    return decision == OTELI_DECIDE_SAMPLE ? OTELI_DECIDE_SLOW_PATH : decision;
+}
 
 /* What a sampler may look at. */
 struct oteli_sampling {
@@ -71,13 +79,14 @@ struct oteli_sampling_question {
 struct oteli_sdk {
     uint64_t generation;                /* even and not zero; another one for each start */
     uint8_t decide[OTELI_PARENT_KINDS]; /* enum oteli_decision by enum oteli_parent */
+    uint64_t ratio_below;               /* sampled are roots whose oteli_ratio_number is */
     struct oteli_limits limits;
     struct oteli_program program;
     bool synchronous;   /* every ended span goes to export_one, none into a line */
     bool starts_asleep; /* its worker sleeps until the first span ends */
     uint32_t threads;   /* that took this SDK up so far; atomic */
 
-    /* Asked where `decide` says OTELI_DECIDE_ASK. */
+    /* Asked where `decide` says OTELI_DECIDE_ASK, or OTELI_DECIDE_RATIO. */
     bool (*sample)(const struct oteli_sdk *, const struct oteli_sampling *);
 
     /* Where program.has_callbacks: asked for every span, the program's sampler or ours. The result

@@ -184,27 +184,17 @@ static void let_go_of_sdk(struct oteli_thread *thread)
     oteli_thread_count_from_zero(thread);
 }
 
-/* A decision by which spans take the slow path: the fast path neither counts remote parents nor
- * holds spans back. */
-static uint8_t slow_decision(uint8_t decision)
-{
-    if (decision == OTELI_DECIDE_SAMPLE)
-        return OTELI_DECIDE_SLOW_PATH;
-    return decision == OTELI_DECIDE_DROP ? OTELI_DECIDE_DROP_AND_COUNT : decision;
-}
-
 static void adopt_sdk(struct oteli_thread *thread, struct oteli_sdk *sdk)
 {
     let_go_of_sdk(thread);
     oteli_add_full_32(&sdk->threads, 1);
     for (unsigned i = 0; i < OTELI_PARENT_KINDS; i++) {
-        const bool is_remote =
-            i == OTELI_PARENT_REMOTE_SAMPLED || i == OTELI_PARENT_REMOTE_UNSAMPLED;
-        const bool holds = i == OTELI_PARENT_NONE && sdk->limits.roots_hold &&
-                           sdk->decide[i] == OTELI_DECIDE_SAMPLE;
-        thread->decide[i] = is_remote || holds ? slow_decision(sdk->decide[i]) : sdk->decide[i];
+        const bool is_root = i != OTELI_PARENT_LOCAL_SAMPLED && i != OTELI_PARENT_LOCAL_UNSAMPLED;
+        thread->unscoped[i] = is_root && sdk->limits.roots_hold
+                                  ? oteli_decide_slowly(sdk->decide[i])
+                                  : sdk->decide[i];
     }
-    memcpy(thread->unscoped, thread->decide, sizeof thread->unscoped);
+    thread->ratio_below = sdk->ratio_below;
     oteli_thread_scope(thread, thread->is_scoped);
     thread->limits = sdk->limits;
     thread->program = sdk->program;

@@ -68,10 +68,9 @@ void oteli_thread_stop_recording(struct oteli_thread *thread)
 void oteli_thread_scope(struct oteli_thread *thread, bool is_scoped)
 {
     thread->is_scoped = is_scoped;
-    memcpy(thread->decide, thread->unscoped, sizeof thread->unscoped);
-    for (unsigned i = 0; i < OTELI_PARENT_KINDS && is_scoped; i++)
-        if (thread->decide[i] == OTELI_DECIDE_SAMPLE)
-            thread->decide[i] = OTELI_DECIDE_SLOW_PATH;
+    for (unsigned i = 0; i < OTELI_PARENT_KINDS; i++)
+        thread->decide[i] =
+            is_scoped ? oteli_decide_slowly(thread->unscoped[i]) : thread->unscoped[i];
 }
 
 /* The places of a stack from the first that is new. The lowest is no span's. */

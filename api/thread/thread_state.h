@@ -120,6 +120,7 @@ struct oteli_thread {
     uint32_t open_capacity;
     uint32_t quota_size;                  /* as it was given */
     uint8_t unscoped[OTELI_PARENT_KINDS]; /* what `decide` is without them */
+    uint64_t ratio_below;                 /* as in oteli_sdk */
     struct otel_stack *fibre;             /* whose places are current; NULL: its own are */
     struct oteli_places own;              /* while those of a fibre are */
     otel_thread_context_record aside;     /* published while the top is written anew */

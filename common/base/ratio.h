@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 struct oteli_ratio {
     uint64_t threshold; /* sampled are the trace ids whose low 64 bits are below it … */
@@ -25,12 +26,20 @@ static inline struct oteli_ratio oteli_ratio_of(double ratio)
     return of;
 }
 
+/* The number that decides, of the second half of a trace id as a word of memory. */
+static inline uint64_t oteli_ratio_number(uint64_t half)
+{
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    half = __builtin_bswap64(half);
+#endif
+    return half;
+}
+
 static inline bool oteli_ratio_samples(const struct oteli_ratio *ratio, const uint8_t trace_id[16])
 {
-    uint64_t low = 0;
-    for (unsigned i = 8; i < 16; i++)
-        low = low << 8 | trace_id[i];
-    return ratio->all || low < ratio->threshold;
+    uint64_t half;
+    memcpy(&half, trace_id + 8, sizeof half);
+    return ratio->all || oteli_ratio_number(half) < ratio->threshold;
 }
 
 #endif

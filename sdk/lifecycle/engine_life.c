@@ -67,8 +67,9 @@ static void ask_sampler(const struct oteli_sdk *sdk, const struct oteli_sampling
         return;
     }
     const uint8_t decision = settings->sampler.decide[question->parent_kind];
-    const bool is_sampled = decision == OTELI_DECIDE_ASK ? sample(sdk, &question->about)
-                                                         : decision != OTELI_DECIDE_DROP;
+    const bool is_ratio = decision == OTELI_DECIDE_ASK || decision == OTELI_DECIDE_RATIO;
+    const bool is_sampled =
+        is_ratio ? sample(sdk, &question->about) : decision != OTELI_DECIDE_DROP;
     result->decision = is_sampled ? OTEL_SAMPLING_RECORD_AND_SAMPLE : OTEL_SAMPLING_DROP;
 }
 
@@ -170,11 +171,11 @@ static void set_sdk(struct oteli_engine *engine, const struct oteli_engine_optio
     set_limits(&sdk->limits, options->config);
     sdk->limits.roots_hold = has_rules;
     memcpy(sdk->decide, settings->sampler.decide, sizeof sdk->decide);
+    sdk->ratio_below = settings->sampler.ratio.threshold;
     const bool asks = settings->custom_sampler.sample != NULL || sdk->program.makes_ids ||
                       sdk->program.asks_tracers;
     for (unsigned i = 0; i < OTELI_PARENT_KINDS && sdk->program.has_callbacks; i++)
-        if (asks || sdk->decide[i] == OTELI_DECIDE_SAMPLE)
-            sdk->decide[i] = OTELI_DECIDE_SLOW_PATH;
+        sdk->decide[i] = asks ? OTELI_DECIDE_SLOW_PATH : oteli_decide_slowly(sdk->decide[i]);
 }
 
 static bool init_monitor(struct oteli_engine *engine)

@@ -45,6 +45,9 @@ void oteli_sampler_init(struct oteli_sampler *sampler, const struct oteli_config
     if (is_ratio && config->traces_sampler_arg != NULL)
         (void)oteli_parse_ratio(config->traces_sampler_arg, &ratio); /* it has been checked */
     sampler->ratio = oteli_ratio_of(ratio);
+    if (is_ratio) /* a root's trace id is known before it starts */
+        sampler->decide[OTELI_PARENT_NONE] =
+            sampler->ratio.all ? OTELI_DECIDE_SAMPLE : OTELI_DECIDE_RATIO;
 }
 
 bool oteli_sampler_is_known(const char *name)

@@ -2,7 +2,7 @@
 /* tests/callgrind/instruction_counts.c - runs the cases of one world, to have the instructions
  * of the thread that makes the spans counted; instruction_counts.sh starts it so.
  *
- *     instruction_counts no_sdk|unsampled|sampled
+ *     instruction_counts no_sdk|unsampled|sampled|ratio
  *
  * callgrind counts inside measured_run and writes a file whenever that returns; what ran, in
  * this order, is said on stdout: name and operations. Each case has run once before, so
@@ -45,15 +45,17 @@ static void start_sdk(enum bench_world world)
 {
     const otel_exporter exporter =
         OTEL_EXPORTER(.name = "accept_and_forget", .export_batch = accept_and_forget);
-    const char *sampler = world == BENCH_UNSAMPLED ? "always_off" : "always_on";
+    const char *sampler = world == BENCH_UNSAMPLED ? "always_off"
+                          : world == BENCH_RATIO   ? "parentbased_traceidratio"
+                                                   : "always_on";
     bench_expect_ok(
-        otel_start_with(OTEL_SDK_OPTIONS(.service_name = "counts", .exporters = &exporter,
-                                         .exporter_count = 1, .traces_sampler = sampler,
-                                         .clock = "tsc", .bsp_max_queue_size = QUEUE_SIZE,
-                                         .bsp_max_export_batch_size = LARGE_BATCH,
-                                         .bsp_schedule_delay = AN_HOUR_MS,
-                                         .queue_max_bytes = QUEUE_BYTES,
-                                         .held_max_bytes = QUEUE_BYTES)),
+        otel_start_with(
+            OTEL_SDK_OPTIONS(.service_name = "counts", .exporters = &exporter, .exporter_count = 1,
+                             .traces_sampler = sampler, .traces_sampler_arg = "0.0001",
+                             .clock = "tsc", .bsp_max_queue_size = QUEUE_SIZE,
+                             .bsp_max_export_batch_size = LARGE_BATCH,
+                             .bsp_schedule_delay = AN_HOUR_MS, .queue_max_bytes = QUEUE_BYTES,
+                             .held_max_bytes = QUEUE_BYTES)),
         "otel_start_with");
 }
 
@@ -88,12 +90,12 @@ static bool is_of(enum bench_world world, const struct bench_case *asked)
 
 int main(int count, char **arguments)
 {
-    static const char *const names[] = {"no_sdk", "unsampled", "sampled"};
+    static const char *const names[] = {"no_sdk", "unsampled", "sampled", "ratio"};
     unsigned world = 0;
-    while (world < 3 && (count != 2 || strcmp(arguments[1], names[world]) != 0))
+    while (world <= BENCH_RATIO && (count != 2 || strcmp(arguments[1], names[world]) != 0))
         world++;
-    if (world == 3)
-        bench_fail("usage: %s no_sdk|unsampled|sampled", arguments[0]);
+    if (world > BENCH_RATIO)
+        bench_fail("usage: %s no_sdk|unsampled|sampled|ratio", arguments[0]);
 
     stay_on_this_core();
     if (world != BENCH_NO_SDK)

@@ -56,7 +56,7 @@ count_world() {
     done <"$work/$world/cases"
 }
 
-for world in sampled unsampled no_sdk; do
+for world in sampled unsampled ratio no_sdk; do
     count_world "$world" >>"$work/counts" || { wrong "the world $world could not be counted"; finish; }
     if grep -qxE 'c?fn=oteli_ticks_slow' "$work/$world"/part.*; then
         wrong "spans did not take their times from the processor's counter, which is the way" \

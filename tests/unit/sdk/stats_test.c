@@ -323,6 +323,9 @@ static void trace_every_origin(void)
     otel_span_end(root);
     otel_span_end(otel_span_start(tracer, "root", NULL));
     otel_span_end(otel_span_start(tracer, "", OTEL_SPAN_OPTIONS(.parent = &sampled)));
+    otel_span_end(otel_span_enter(tracer, "", OTEL_SPAN_OPTIONS(.parent = &sampled)));
+    otel_span_end(otel_span_start(tracer, "", OTEL_SPAN_OPTIONS(.parent = &unsampled)));
+    otel_span_end(otel_span_enter(tracer, "", OTEL_SPAN_OPTIONS(.parent = &unsampled)));
     otel_context_token token = otel_context_attach(unsampled);
     const otel_span dropped = otel_span_enter(tracer, "", NULL);
     otel_span_end(otel_span_enter(tracer, "child", NULL));
@@ -352,20 +355,20 @@ TEST(O1_spans_are_counted_by_parent_and_decision)
     } rows[] = {{{.traces_sampler = NULL},
                  "span.started{none RECORD_AND_SAMPLE} 2\n"
                  "span.started{local RECORD_AND_SAMPLE} 2\n"
-                 "span.started{remote RECORD_AND_SAMPLE} 2\n"
+                 "span.started{remote RECORD_AND_SAMPLE} 3\n"
                  "span.started{none DROP} 0\n"
                  "span.started{local DROP} 1\n"
-                 "span.started{remote DROP} 1\n"},
+                 "span.started{remote DROP} 3\n"},
                 {{.traces_sampler = "always_off"},
                  "span.started{none DROP} 2\n"
                  "span.started{local DROP} 3\n"
-                 "span.started{remote DROP} 3\n"
+                 "span.started{remote DROP} 6\n"
                  "span.started{none RECORD_AND_SAMPLE} 0\n"},
                 {{.sampler = &recording},
                  "span.started{none RECORD_ONLY} 2\n"
                  "span.started{local RECORD_ONLY} 3\n"
-                 "span.started{remote RECORD_ONLY} 3\n"
-                 "span.started{} 8\n"
+                 "span.started{remote RECORD_ONLY} 6\n"
+                 "span.started{} 11\n"
                  "span.started{none DROP} 0\n"
                  "span.started{local DROP} 0\n"
                  "span.started{remote DROP} 0\n"}};
