@@ -41,6 +41,8 @@ configurations() {
     drain) printf '%s\n' -DSPANS=2 '-DPRODUCERS=2 -DLAST_SPANS=2 -DLINES=4' ;;
     drain-long) printf '%s\n' -DLAST_SPANS=2 '-DFLUSHES=2 -DPRODUCERS=2 -DLAST_SPANS=2' \
         '-DPRODUCERS=2 -DSPANS=3 -DLAST_SPANS=3 -DCAPACITY=2' ;;
+    leaf) printf '%s\n' -DCALLS=4 '-DCALLS=3 -DHANDLED=2' ;;
+    leaf-long) printf '%s\n' -DCALLS=6 ;;
     mark) printf '%s\n' -DSPANS=1 ;;
     mark-long) printf '%s\n' -DSPANS=2 ;;
     shutdown) printf '%s\n' -DSPANS=1 ;;
@@ -62,6 +64,8 @@ weaknesses() {
         GIVE_BACK_CURRENT NO_PINS 'LATE_TICKET -DFLUSHES=2' \
         'STOP_AT_GAP -DPRODUCERS=2 -DLAST_SPANS=2 -DLINES=4' \
         'SLOTS=1 -DPRODUCERS=2 -DLAST_SPANS=2 -DLINES=4' ;;
+    leaf) printf '%s\n' NO_TAKE_BACK_AT_ENTER NO_TAKE_BACK_AT_APPEND NO_TAKE_BACK_AT_EXCHANGE \
+        COMMIT_AT_OPENING BEHIND_LEAF ADDRESS_BEFORE_BUSY CHILD_KEEPS_LEAF ;;
     mark) printf '%s\n' LOOK_BEFORE_COMMIT WAKE_BEFORE_MARK NO_GRACE NO_SECOND_LOOK ;;
     shutdown) printf '%s\n' LOST_FENCE NO_WAIT_FOR_BORROWERS NO_LAST_PASS ;;
     *) wrong "no model: $model" ;;

@@ -314,6 +314,7 @@ static void fibre(void)
 {
     otel_stack *stack = otel_stack_new();
     otel_stack *before = otel_stack_switch(stack);
+    make();
     const otel_span of_fibre = enter_made(NULL);
     (void)otel_stack_switch(before);
     make();
@@ -387,6 +388,15 @@ static void deep(void)
 static void enter_outer(void)
 {
     outer = enter_made(NULL);
+}
+
+/* Its children inherit that the trace id is not random. */
+static void enter_outer_under_remote(void)
+{
+    const otel_span_context ids = otel_span_context_make(
+        (const uint8_t[16]){7}, (const uint8_t[8]){8}, OTEL_TRACE_FLAG_SAMPLED, true, NULL);
+    const otel_context context = {.span = otel_span_wrap(&ids)};
+    outer = enter_made(OTEL_SPAN_OPTIONS(.parent = &context));
 }
 
 static void end_outer(void)
@@ -477,6 +487,7 @@ static const struct disturbance {
     {"a deep stack", nothing, deep},
     {"the end of its parent", enter_outer, end_outer},
     {"the end of its parent, and more", enter_outer, end_outer_and_make},
+    {"children, of a trace that is not random", enter_outer_under_remote, make},
     {"a signal handler", nothing, in_handler},
     {"a fork", nothing, fork_child},
 };
@@ -493,6 +504,7 @@ TEST(whatever_happens_it_is_whole)
             enter_leaf(names[form / 2], form % 2 != 0);
             disturbances[i].happen();
             end_leaf();
+            otel_span_end(outer);
             if (is_right(1))
                 continue;
             print_error("%s, \"%s\", %u\n", disturbances[i].name, leaf.name, form % 2);
