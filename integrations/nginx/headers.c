@@ -44,7 +44,7 @@ const char *ngx_http_otel_get_header(void *carrier, const char *name, size_t ind
 const char *ngx_http_otel_get_plain_header(void *carrier, const char *name, size_t index,
                                            size_t *length)
 {
-    const bool is_plain = strcmp(name, "host") == 0 || strcmp(name, "user-agent") == 0;
+    const bool is_plain = strcmp(name, *name == 'h' ? "host" : "user-agent") == 0;
     return is_plain ? ngx_http_otel_get_header(carrier, name, index, length) : NULL;
 }
 
