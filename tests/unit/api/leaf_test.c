@@ -515,13 +515,14 @@ TEST(whatever_happens_it_is_whole)
 /* The last one before a line is full has any room that is left. */
 TEST(the_line_may_be_nearly_full)
 {
-    enum { STEPS = 64, STEP = 8, LEAVES = 100 };
+    enum { STEPS = 64, STEP = 8, LEAVES = 100, WAYS = 2 };
     static const char filler[STEPS * STEP];
-    for (unsigned step = 0; step < STEPS; step++) {
+    for (unsigned step = 0; step < STEPS * WAYS; step++) {
         traced_stop();
         traced_start(&(otel_sdk_options){.bsp_schedule_delay = 60000});
         const otel_span first = otel_span_enter(traced.tracer, "fill", NULL);
-        otel_span_set_string_n(otel_span_ref_of(&first), "fill", 4, filler, (size_t)step * STEP);
+        otel_span_set_string_n(otel_span_ref_of(&first), "fill", 4, filler,
+                               step / WAYS * (size_t)STEP);
         otel_span_end(first);
         assert_int_equal(otel_flush(60000), OTEL_OK);
         otel_memory_clear(traced.memory);
@@ -529,6 +530,8 @@ TEST(the_line_may_be_nearly_full)
             enter_leaf(names[step % 3], true);
             if (i % 4 == 0)
                 make();
+            if (step % WAYS != 0)
+                status();
             end_leaf();
         }
         assert_true(is_right(LEAVES));
@@ -578,6 +581,28 @@ TEST(it_is_taken_back_without_memory)
     }
     while (depth-- > 0)
         otel_span_end(below[depth]);
+}
+
+TEST(a_child_is_entered_without_memory)
+{
+    otel_span_view view;
+    otel_attribute_view attribute;
+    unsigned count = 0;
+    traced_touch("so that there is a line");
+    enter_leaf(names[2], true);
+    oteli_leaks_fail_at(1);
+    traced_touch("child");
+    assert_true(oteli_leaks_failed());
+    end_leaf();
+
+    assert_int_equal(otel_flush(60000), OTEL_OK);
+    assert_true(otel_memory_span(traced.memory, 2, &view));
+    otel_slice rest = view.attributes;
+    for (; otel_attribute_next(&rest, OTEL_FIELD_SPAN_ATTRIBUTE, &attribute); count++)
+        assert_true(is_known(&attribute));
+    assert_true(is_text(view.name, leaf.name));
+    assert_int_equal(view.dropped_attributes_count, 2);
+    assert_int_equal(count, 2);
 }
 
 /* Its end is counted, where it began. */
