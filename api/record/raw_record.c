@@ -1,50 +1,156 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/record/raw_record.c - finish raw records: raw_record.h. The worker. */
+/* api/record/raw_record.c - make Span messages of raw records: raw_record.h. The worker. */
 #include "api/record/raw_record.h"
 #include "api/record/set_roots.h"
 #include "common/clock/clock.h"
+
+enum { SCOPE_SPANS_SPANS = 2, TIMES_BYTES = 2 * 9, COPY_PIECE = 2 * OTELI_COMPOSE_PIECE };
+
+/* What is in front of the name. */
+static inline uint8_t *put_front(uint8_t *at, const struct oteli_raw *raw)
+{
+    at = oteli_put_short(at, OTELI_SPAN_TRACE_ID, raw->trace_id, 16);
+    at = oteli_put_short(at, OTELI_SPAN_SPAN_ID, &raw->span_id_and_ref[0], 8);
+    if (raw->parent_id != 0)
+        at = oteli_put_short(at, OTELI_SPAN_PARENT_SPAN_ID, &raw->parent_id, 8);
+    if (raw->name_length != 0) {
+        *at++ = OTELI_TAG(OTELI_SPAN_NAME, OTELI_WIRE_BYTES);
+        *at++ = (uint8_t)raw->name_length;
+    }
+    return at;
+}
+
+/* What is between name and attributes. */
+static inline uint8_t *put_middle(uint8_t *at, const struct oteli_raw *raw)
+{
+    const struct oteli_span_times times = oteli_clock_span_times(
+        raw->start | OTELI_TICKS_BIT, raw->end | OTELI_TICKS_BIT, raw->epoch);
+    *at++ = OTELI_TAG(OTELI_SPAN_KIND, OTELI_WIRE_VARINT);
+    *at++ = raw->traits.wire_kind;
+    *at++ = OTELI_TAG(OTELI_SPAN_START_TIME, OTELI_WIRE_FIXED64);
+    at = oteli_put_fixed64(at, times.start_ns);
+    *at++ = OTELI_TAG(OTELI_SPAN_END_TIME, OTELI_WIRE_FIXED64);
+    return oteli_put_fixed64(at, times.end_ns);
+}
+
+/* The head of what it becomes. */
+static inline struct oteli_record finished_head(const struct oteli_raw *raw, size_t length)
+{
+    const uint32_t attributes_at = (uint32_t)length - OTELI_RAW_BEHIND_ALL - raw->attributes_length;
+    return (struct oteli_record){.length = (uint32_t)length,
+                                 .epoch = raw->epoch,
+                                 .times_at = attributes_at - TIMES_BYTES,
+                                 .events_at =
+                                     raw->traits.is_unusual ? attributes_at + raw->events_at : 0,
+                                 .tracer = raw->tracer};
+}
 
 struct oteli_record *oteli_raw_finish(struct oteli_raw *raw)
 {
     /* Everything is read before anything is written: the two overlap. */
     const struct oteli_raw from = *raw;
-    uint8_t *const name = raw->name;
-    const struct oteli_span_times spanned = oteli_clock_span_times(
-        from.start | OTELI_TICKS_BIT, from.end | OTELI_TICKS_BIT, from.epoch);
-
-    uint8_t *at = name + from.name_length;
-    *at++ = OTELI_TAG(OTELI_SPAN_KIND, OTELI_WIRE_VARINT);
-    *at++ = from.traits.wire_kind;
-    uint8_t *const times = at;
-    *at++ = OTELI_TAG(OTELI_SPAN_START_TIME, OTELI_WIRE_FIXED64);
-    at = oteli_put_fixed64(at, spanned.start_ns);
-    *at++ = OTELI_TAG(OTELI_SPAN_END_TIME, OTELI_WIRE_FIXED64);
-    at = oteli_put_fixed64(at, spanned.end_ns) + from.attributes_length;
-    at = oteli_compose_flags(at, from.traits.wire_flags);
-
-    uint8_t *front = name;
-    if (from.name_length != 0) {
-        *--front = (uint8_t)from.name_length;
-        *--front = OTELI_TAG(OTELI_SPAN_NAME, OTELI_WIRE_BYTES);
-    }
-    const size_t ids = 28 + (from.parent_id != 0 ? 10 : 0);
-    uint8_t *const message = front - ids;
-    front = oteli_put_short(message, OTELI_SPAN_TRACE_ID, from.trace_id, 16);
-    front = oteli_put_short(front, OTELI_SPAN_SPAN_ID, &from.span_id_and_ref[0], 8);
-    if (from.parent_id != 0)
-        oteli_put_short(front, OTELI_SPAN_PARENT_SPAN_ID, &from.parent_id, 8);
+    const size_t length = oteli_raw_message_length(&from);
+    uint8_t *const end = put_middle(raw->name + from.name_length, &from) + from.attributes_length;
+    oteli_compose_flags(end, from.traits.wire_flags);
+    uint8_t *const message = end + OTELI_RAW_BEHIND_ALL - length;
+    put_front(message, &from);
 
     /* Heads are aligned, messages need not be. */
     const size_t gap = (size_t)(message - (uint8_t *)raw) % 8;
     struct oteli_record *record = (struct oteli_record *)(void *)(message - gap - sizeof *record);
-    *record = (struct oteli_record){.length = (uint32_t)(at - message),
-                                    .epoch = from.epoch,
-                                    .times_at = (uint32_t)(times - message),
-                                    .what = (uint32_t)gap << OTELI_RECORD_GAP_SHIFT,
-                                    .tracer = from.tracer};
-    if (OTELI_UNLIKELY(from.traits.is_unusual)) {
-        record->events_at = record->times_at + 2 * 9 + from.events_at;
+    *record = finished_head(&from, length);
+    record->what = (uint32_t)gap << OTELI_RECORD_GAP_SHIFT;
+    if (OTELI_UNLIKELY(from.traits.is_unusual))
         oteli_record_convert(record);
-    }
     return record;
+}
+
+/* Copy from the end to the front, in pieces of which the last may begin in front of the bytes: it
+ * reads what is in front there, and what it writes is overwritten later. Nothing is read or written
+ * behind the bytes. */
+static inline uint8_t *copy_backwards(uint8_t *to_end, const uint8_t *from_end, size_t length,
+                                      size_t piece)
+{
+    uint8_t *to = to_end;
+    for (ptrdiff_t left = (ptrdiff_t)length; left > 0; left -= (ptrdiff_t)piece) {
+        to -= piece;
+        from_end -= piece;
+        memcpy(to, from_end, piece);
+    }
+    return to_end - length;
+}
+
+static OTELI_COLD void convert_events(uint8_t *message, const struct oteli_raw *raw, size_t length)
+{
+    const struct oteli_record head = finished_head(raw, length);
+    oteli_record_convert_copy(&head, message);
+}
+
+/* The message of a raw record, its end first. */
+static inline void put_raw(uint8_t *message, const struct oteli_raw *raw, size_t length)
+{
+    const uint8_t *const name_end = raw->name + raw->name_length;
+    const uint8_t *const attributes_end = name_end + OTELI_RAW_BEHIND_NAME + raw->attributes_length;
+    uint8_t *at = message + length - OTELI_RAW_BEHIND_ALL;
+    oteli_compose_flags(at, raw->traits.wire_flags);
+    at = copy_backwards(at, attributes_end, raw->attributes_length, COPY_PIECE);
+    at -= OTELI_RAW_BEHIND_NAME;
+    put_middle(at, raw);
+    copy_backwards(at, name_end, raw->name_length, OTELI_COMPOSE_PIECE);
+    put_front(message, raw);
+    if (OTELI_UNLIKELY(raw->traits.is_unusual))
+        convert_events(message, raw, length);
+}
+
+static OTELI_NOINLINE void put_composed(uint8_t *message, struct oteli_record *record)
+{
+    memcpy(message, oteli_record_message(record), record->length);
+    oteli_record_convert_copy(record, message);
+}
+
+static inline bool is_raw(const struct oteli_record *record)
+{
+    return OTELI_LIKELY((record->what & OTELI_RECORD_RAW) != 0);
+}
+
+static inline const struct oteli_raw *raw_of(const struct oteli_record *record)
+{
+    return (const struct oteli_raw *)(const void *)record;
+}
+
+static inline size_t message_length(const struct oteli_record *record)
+{
+    return is_raw(record) ? oteli_raw_message_length(raw_of(record)) : record->length;
+}
+
+size_t oteli_records_measure(struct oteli_record *const *records, size_t most, size_t room,
+                             size_t *bytes)
+{
+    const otel_tracer *const tracer = records[0]->tracer;
+    size_t left = room;
+    size_t count = 0;
+    for (; count < most && records[count]->tracer == tracer; count++) {
+        const size_t field =
+            oteli_bytes_field_size(SCOPE_SPANS_SPANS, message_length(records[count]));
+        if (field > left)
+            break;
+        left -= field;
+    }
+    *bytes = room - left;
+    return count;
+}
+
+uint8_t *oteli_records_put(struct oteli_record *const *records, size_t count, uint8_t *at)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct oteli_record *record = records[i];
+        const size_t length = message_length(record);
+        at = oteli_put_bytes_head(at, SCOPE_SPANS_SPANS, length);
+        if (is_raw(record))
+            put_raw(at, raw_of(record), length);
+        else
+            put_composed(at, record);
+        at += length;
+    }
+    return at;
 }

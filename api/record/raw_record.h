@@ -145,9 +145,32 @@ static inline size_t oteli_raw_more_bound(const struct oteli_active_span *active
     return oteli_raw_size(active) + oteli_compose_rest_bound(active);
 }
 
+/* How long its Span message is. */
+static inline size_t oteli_raw_message_length(const struct oteli_raw *raw)
+{
+    size_t length = 28 + OTELI_RAW_BEHIND_NAME + OTELI_RAW_BEHIND_ALL + raw->attributes_length;
+    if (raw->parent_id != 0)
+        length += 10;
+    if (raw->name_length != 0)
+        length += 2 + (size_t)raw->name_length;
+    return length;
+}
+
 /* Make a record with a Span message of it, its times in nanoseconds. It lies in the same
  * memory, behind the head that was there. That one keeps its size, and the new one has none: who
  * walks over a line goes by the old one. The worker. */
 OTELI_INTERNAL_API struct oteli_record *oteli_raw_finish(struct oteli_raw *raw);
+
+/* Records, raw and others, as the fields `spans` of a ScopeSpans message. They are read only: their
+ * lines belong to the threads that wrote them, and are written by these again. The worker.
+ *
+ * How many of the first `most` follow each other with one tracer and take no more than `room`
+ * bytes; *bytes is what they take. */
+OTELI_INTERNAL_API size_t oteli_records_measure(struct oteli_record *const *records, size_t most,
+                                                size_t room, size_t *bytes);
+
+/* Write the fields at `at`; returns what is behind them. */
+OTELI_INTERNAL_API uint8_t *oteli_records_put(struct oteli_record *const *records, size_t count,
+                                              uint8_t *at);
 
 #endif

@@ -78,9 +78,8 @@ void oteli_outermost_mark(uint8_t *records, uint32_t length, uint8_t *scratch, u
 }
 
 /* The times of events are the first field of each: tag, eight bytes. */
-static void convert_events(struct oteli_record *record)
+static void convert_events(const struct oteli_record *record, uint8_t *message)
 {
-    uint8_t *message = oteli_record_message(record);
     const uint8_t *at = message + record->events_at;
     const uint8_t *end = message + record->length;
     struct oteli_field event;
@@ -90,14 +89,19 @@ static void convert_events(struct oteli_record *record)
     }
 }
 
-void oteli_record_convert(struct oteli_record *record)
+void oteli_record_convert_copy(const struct oteli_record *record, uint8_t *message)
 {
-    uint8_t *const start = oteli_record_message(record) + record->times_at + 1;
+    uint8_t *const start = message + record->times_at + 1;
     uint8_t *const end = start + 9;
     const struct oteli_span_times times =
         oteli_clock_span_times(oteli_get_fixed64(start), oteli_get_fixed64(end), record->epoch);
     oteli_put_fixed64(start, times.start_ns);
     oteli_put_fixed64(end, times.end_ns);
     if (OTELI_UNLIKELY(record->events_at != 0))
-        convert_events(record);
+        convert_events(record, message);
+}
+
+void oteli_record_convert(struct oteli_record *record)
+{
+    oteli_record_convert_copy(record, oteli_record_message(record));
 }

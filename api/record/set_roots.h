@@ -15,4 +15,7 @@ void oteli_outermost_mark(uint8_t *records, uint32_t length, uint8_t *scratch, u
 /* Turn a record's ticks into nanoseconds, where they are. Once more does nothing. */
 OTELI_INTERNAL_API void oteli_record_convert(struct oteli_record *record);
 
+/* The same in a copy of its message. */
+void oteli_record_convert_copy(const struct oteli_record *record, uint8_t *message);
+
 #endif

@@ -366,6 +366,19 @@ struct conversion {
  * was right once always is. Epoch 0: none yet. */
 static OTELI_TLS struct conversion last;
 
+/* Whether ticks of an epoch, moved by the base, are on the line of the last conversion. */
+static inline bool is_like_last(uint64_t ticks, uint32_t epoch)
+{
+    const struct oteli_curve_piece *piece = &last.piece;
+    return epoch == last.epoch && ticks - piece->from.ticks - 1 < piece->to - piece->from.ticks;
+}
+
+static inline uint64_t ns_like_last(uint64_t ticks)
+{
+    const struct oteli_knot *from = &last.piece.from;
+    return from->ns + last.offset + oteli_ticks_times_rate(ticks - from->ticks, from->rate);
+}
+
 /* A clock was started. */
 static struct conversion convert(uint64_t stored, uint32_t epoch)
 {
@@ -412,8 +425,28 @@ uint64_t oteli_clock_to_ns(uint64_t stored, uint32_t epoch)
     if ((stored & OTELI_TICKS_BIT) == 0)
         return stored;
     const uint64_t ticks = (stored & ~OTELI_TICKS_BIT) + oteli_load_relaxed_64(&base);
-    const struct oteli_knot *from = &last.piece.from;
-    if (OTELI_LIKELY(epoch == last.epoch && ticks - from->ticks - 1 < last.piece.to - from->ticks))
-        return from->ns + last.offset + oteli_ticks_times_rate(ticks - from->ticks, from->rate);
+    if (OTELI_LIKELY(is_like_last(ticks, epoch)))
+        return ns_like_last(ticks);
     return find_ns(stored & ~OTELI_TICKS_BIT, epoch);
+}
+
+static OTELI_NOINLINE struct oteli_span_times convert_both(uint64_t start, uint64_t end,
+                                                           uint32_t epoch)
+{
+    const uint64_t start_ns = oteli_clock_to_ns(start, epoch);
+    const uint64_t end_ns = oteli_clock_to_ns(end, epoch);
+    const bool is_measured = (start & end & OTELI_TICKS_BIT) != 0;
+    return (struct oteli_span_times){start_ns,
+                                     is_measured && end_ns < start_ns ? start_ns : end_ns};
+}
+
+struct oteli_span_times oteli_clock_span_times(uint64_t start, uint64_t end, uint32_t epoch)
+{
+    const uint64_t base_now = oteli_load_relaxed_64(&base);
+    const uint64_t start_ticks = (start & ~OTELI_TICKS_BIT) + base_now;
+    const uint64_t end_ticks = (end & ~OTELI_TICKS_BIT) + base_now;
+    if (OTELI_LIKELY((start & end & OTELI_TICKS_BIT) != 0 && start_ticks <= end_ticks &&
+                     is_like_last(start_ticks, epoch) && is_like_last(end_ticks, epoch)))
+        return (struct oteli_span_times){ns_like_last(start_ticks), ns_like_last(end_ticks)};
+    return convert_both(start, end, epoch);
 }

@@ -135,15 +135,7 @@ struct oteli_span_times {
     uint64_t end_ns;
 };
 
-static inline struct oteli_span_times oteli_clock_span_times(uint64_t start, uint64_t end,
-                                                             uint32_t epoch)
-{
-    const uint64_t start_ns = oteli_clock_to_ns(start, epoch);
-    const uint64_t end_ns = oteli_clock_to_ns(end, epoch);
-    const bool is_measured = (start & end & OTELI_TICKS_BIT) != 0;
-    return (struct oteli_span_times){start_ns,
-                                     is_measured && end_ns < start_ns ? start_ns : end_ns};
-}
+struct oteli_span_times oteli_clock_span_times(uint64_t start, uint64_t end, uint32_t epoch);
 
 /* How many ticks a duration is, at the best rate known: for thresholds. */
 OTELI_INTERNAL_API uint64_t oteli_clock_ticks_of_ns(uint64_t ns);

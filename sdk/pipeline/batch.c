@@ -2,6 +2,7 @@
 /* sdk/pipeline/batch.c - batches of records, and what exporters ask of them. Worker. */
 #include "sdk/pipeline/batch.h"
 #include "api/record/set_roots.h"
+#include "sdk/pipeline/span_fields.h"
 #include "sdk/resource/resource.h"
 #include "sdk/view/span_view.h"
 
@@ -48,6 +49,23 @@ otel_slice otel_batch_span_otlp(const otel_batch *batch, size_t index,
     }
     *scope = oteli_record_scope(record);
     return (otel_slice){(const char *)oteli_record_message(record), record->length};
+}
+
+const otel_scope_view *oteli_batch_scope(const otel_batch *batch, size_t index)
+{
+    return oteli_record_scope(batch->records[index]);
+}
+
+size_t oteli_batch_measure(const otel_batch *batch, size_t first, size_t most, size_t room,
+                           size_t *bytes)
+{
+    const size_t left = batch->count - first;
+    return oteli_records_measure(batch->records + first, most < left ? most : left, room, bytes);
+}
+
+uint8_t *oteli_batch_put(const otel_batch *batch, size_t first, size_t count, uint8_t *at)
+{
+    return oteli_records_put(batch->records + first, count, at);
 }
 
 otel_slice otel_batch_resource(const otel_batch *batch)

@@ -35,6 +35,8 @@ while IFS=: read -r file line name; do
         "otel_start goes through sdk" ;;
     exporters/jaeger_sampler/*) includes_only "$file" '(otel|common|exporters/(otlp|jaeger_sampler))/.*|sdk/worker/helper_thread\.h' \
         "what asks a server without being asked itself has a helper of the SDK, and no more of it" ;;
+    exporters/otlp/encode/*) includes_only "$file" '(otel|common|exporters/(json|otlp))/.*|sdk/pipeline/span_fields\.h' \
+        "the encoder has the spans written by the SDK, and knows no more of it" ;;
     exporters/*)
         own=$(cut -d/ -f1-2 <<<"$file")
         includes_only "$file" "(otel|common|exporters/(json|trace)|$own)/.*" \

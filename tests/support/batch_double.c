@@ -3,6 +3,8 @@
  * copied spans. */
 #include "tests/support/batch_double.h"
 
+#include "common/wire.h"
+#include "sdk/pipeline/span_fields.h"
 #include "sdk/view/span_view.h"
 
 #include <assert.h>
@@ -74,6 +76,38 @@ __attribute__((weak)) void otel_batch_span(const otel_batch *batch, size_t index
     const otel_scope_view *scope;
     const otel_slice otlp = otel_batch_span_otlp(batch, index, &scope);
     oteli_span_view_fill(span, otlp, scope);
+}
+
+const otel_scope_view *oteli_batch_scope(const otel_batch *batch, size_t index)
+{
+    return double_of(batch)->spans[index].scope;
+}
+
+enum { SCOPE_SPANS_SPANS = 2 };
+
+size_t oteli_batch_measure(const otel_batch *batch, size_t first, size_t most, size_t room,
+                           size_t *bytes)
+{
+    const struct batch_double_span *spans = double_of(batch)->spans + first;
+    const size_t left = double_of(batch)->size - first;
+    size_t count = 0;
+    *bytes = 0;
+    for (; count < most && count < left && spans[count].scope == spans[0].scope; count++) {
+        const size_t field = oteli_bytes_field_size(SCOPE_SPANS_SPANS, spans[count].length);
+        if (field > room - *bytes)
+            break;
+        *bytes += field;
+    }
+    return count;
+}
+
+uint8_t *oteli_batch_put(const otel_batch *batch, size_t first, size_t count, uint8_t *at)
+{
+    for (size_t i = first; i < first + count; i++) {
+        const struct batch_double_span *span = &double_of(batch)->spans[i];
+        at = oteli_put_bytes_field(at, SCOPE_SPANS_SPANS, span->bytes, span->length);
+    }
+    return at;
 }
 
 otel_slice otel_batch_resource(const otel_batch *batch)

@@ -5,6 +5,7 @@
 
 #include "common/base/atomic.h"
 #include "common/wire.h"
+#include "sdk/pipeline/span_fields.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -15,7 +16,6 @@ enum {
     RESOURCE_SPANS_SCOPE_SPANS = 2,
     RESOURCE_SPANS_SCHEMA_URL = 3,
     SCOPE_SPANS_SCOPE = 1,
-    SCOPE_SPANS_SPANS = 2,
     SCOPE_SPANS_SCHEMA_URL = 3
 };
 
@@ -37,7 +37,7 @@ void oteli_encoder_init(struct oteli_encoder *encoder, size_t max_request_bytes,
 void oteli_encoder_fini(struct oteli_encoder *encoder)
 {
     oteli_reusable_buffer_free(&encoder->buffer);
-    free(encoder->spans);
+    free(encoder->runs);
     free(encoder->groups);
     oteli_encoder_init(encoder, encoder->max_request_bytes, encoder->room_before);
 }
@@ -104,10 +104,9 @@ static void *grown(void *array, size_t *room, size_t count, size_t element_bytes
     return larger;
 }
 
-/* The group of a scope that is not that of the span before; made if there is none. NULL:
- * no memory. Programs have few scopes. */
-static OTELI_COLD struct oteli_encode_group *group_of(struct oteli_encoder *encoder,
-                                                      const otel_scope_view *scope)
+/* The group of a scope, made if there is none. NULL: no memory. Programs have few scopes. */
+static struct oteli_encode_group *group_of(struct oteli_encoder *encoder,
+                                           const otel_scope_view *scope)
 {
     for (size_t i = encoder->group_count; i-- != 0;)
         if (encoder->groups[i].scope == scope)
@@ -121,55 +120,67 @@ static OTELI_COLD struct oteli_encode_group *group_of(struct oteli_encoder *enco
     return &groups[encoder->group_count++];
 }
 
+/* Add a run to a group. false: no memory. */
+static bool add_run(struct oteli_encoder *encoder, struct oteli_encode_group *group, size_t first,
+                    size_t count)
+{
+    struct oteli_encode_run *runs =
+        grown(encoder->runs, &encoder->run_room, encoder->run_count + 1, sizeof *runs);
+    if (runs == NULL)
+        return false;
+    encoder->runs = runs;
+    runs[encoder->run_count] = (struct oteli_encode_run){.first = first, .count = count};
+    runs[group->last].next = encoder->run_count;
+    group->last = encoder->run_count++;
+    return true;
+}
+
 /* First pass: sort spans into groups until the batch or the limit is reached. The bound
- * `at_most` is a few bytes above the true size and costs one addition a span; only where
- * it touches the limit is the size computed exactly. */
+ * `at_most` is a few bytes above the true size; only where it touches the limit is the size
+ * computed exactly, for one span after the other. */
 static enum oteli_encode_result collect(struct oteli_encoder *encoder, const otel_batch *batch,
                                         const struct envelope *envelope, size_t first,
                                         size_t max_spans, size_t *count)
 {
+    const size_t usual = encoder->usual_request_bytes;
     const size_t left = otel_batch_size(batch) - first;
     const size_t size = left < max_spans ? left : max_spans;
-    encoder->group_count = 0;
-    struct oteli_encode_span *const spans =
-        grown(encoder->spans, &encoder->span_room, size, sizeof *spans);
-    if (spans == NULL)
-        return OTELI_ENCODE_NO_MEMORY;
-    encoder->spans = spans;
-    struct oteli_encode_group *group = NULL;
     size_t at_most = HEAD_BYTES_MAX + envelope->bytes;
-    size_t i = 0;
-    for (; i < size; i++) {
-        const otel_scope_view *scope;
-        const otel_slice otlp = otel_batch_span_otlp(batch, first + i, &scope);
-        if (OTELI_UNLIKELY(group == NULL || group->scope != scope)) {
-            group = group_of(encoder, scope);
-            if (group == NULL)
-                return OTELI_ENCODE_NO_MEMORY;
-            if (group->bytes == 0) {
-                at_most += HEAD_BYTES_MAX + scope_bytes(scope);
-                group->first = i;
-                group->last = i;
-            }
+    size_t done = 0;
+    encoder->group_count = 0;
+    encoder->run_count = 0;
+    while (done < size) {
+        const otel_scope_view *scope = oteli_batch_scope(batch, first + done);
+        struct oteli_encode_group *group = group_of(encoder, scope);
+        if (group == NULL)
+            return OTELI_ENCODE_NO_MEMORY;
+        const bool is_new = group->bytes == 0;
+        if (is_new) {
+            at_most += HEAD_BYTES_MAX + scope_bytes(scope);
+            group->first = encoder->run_count;
+            group->last = encoder->run_count;
         }
-        const size_t field = oteli_bytes_field_size(SCOPE_SPANS_SPANS, otlp.length);
-        const size_t last_before = group->last;
-        group->bytes += field;
-        at_most += field;
-        if (OTELI_UNLIKELY(at_most > encoder->usual_request_bytes) &&
-            ((i != 0 && encoder->usual_request_bytes < encoder->max_request_bytes) ||
+        size_t bytes;
+        const size_t room = at_most < usual ? usual - at_most : 0;
+        size_t spans = oteli_batch_measure(batch, first + done, size - done, room, &bytes);
+        const bool is_at_limit = spans == 0;
+        if (OTELI_UNLIKELY(is_at_limit))
+            spans = oteli_batch_measure(batch, first + done, 1, SIZE_MAX, &bytes);
+        group->bytes += bytes;
+        at_most += bytes;
+        if (OTELI_UNLIKELY(is_at_limit) &&
+            ((done != 0 && usual < encoder->max_request_bytes) ||
              whole_bytes(encoder, envelope) > encoder->max_request_bytes)) {
-            group->bytes -= field;
-            if (group->bytes == 0)
-                encoder->group_count--;
+            group->bytes -= bytes;
+            encoder->group_count -= is_new;
             break;
         }
-        spans[i].otlp = otlp;
-        spans[last_before].next = i;
-        group->last = i;
+        if (!add_run(encoder, group, first + done, spans))
+            return OTELI_ENCODE_NO_MEMORY;
+        done += spans;
     }
-    *count = i;
-    return i != 0 ? OTELI_ENCODE_OK : OTELI_ENCODE_TOO_LARGE;
+    *count = done;
+    return done != 0 ? OTELI_ENCODE_OK : OTELI_ENCODE_TOO_LARGE;
 }
 
 static uint8_t *put_text_field(uint8_t *at, uint32_t field, otel_slice text)
@@ -178,13 +189,13 @@ static uint8_t *put_text_field(uint8_t *at, uint32_t field, otel_slice text)
 }
 
 static uint8_t *put_group(uint8_t *at, const struct oteli_encode_group *group,
-                          const struct oteli_encode_span *spans)
+                          const struct oteli_encode_run *runs, const otel_batch *batch)
 {
     const otel_scope_view *scope = group->scope;
     at = oteli_put_bytes_head(at, RESOURCE_SPANS_SCOPE_SPANS, scope_spans_bytes(group));
     at = oteli_put_bytes_field(at, SCOPE_SPANS_SCOPE, scope->otlp.data, scope->otlp.length);
-    for (size_t i = group->first;; i = spans[i].next) {
-        at = oteli_put_bytes_field(at, SCOPE_SPANS_SPANS, spans[i].otlp.data, spans[i].otlp.length);
+    for (size_t i = group->first;; i = runs[i].next) {
+        at = oteli_batch_put(batch, runs[i].first, runs[i].count, at);
         if (i == group->last)
             break;
     }
@@ -211,7 +222,7 @@ enum oteli_encode_result oteli_encode(struct oteli_encoder *encoder, const otel_
     at = oteli_put_bytes_field(at, RESOURCE_SPANS_RESOURCE, envelope.resource.data,
                                envelope.resource.length);
     for (size_t i = 0; i < encoder->group_count; i++)
-        at = put_group(at, &encoder->groups[i], encoder->spans);
+        at = put_group(at, &encoder->groups[i], encoder->runs, batch);
     at = put_text_field(at, RESOURCE_SPANS_SCHEMA_URL, envelope.schema_url);
     assert((size_t)(at - request) == whole);
     (void)at;

@@ -4,7 +4,7 @@
  *     ExportTraceServiceRequest
  *     └─ resource_spans ─┬─ resource
  *                        ├─ scope_spans ─┬─ scope
- *                        │   (one each   ├─ spans, copied as the batch has them
+ *                        │   (one each   ├─ spans, written by the batch
  *                        │    scope)     └─ schema_url
  *                        └─ schema_url
  *
@@ -13,7 +13,7 @@
  * given back.
  *
  * Threads:  an encoder belongs to one thread at a time.
- * Cost:     two short loops, one memcpy a span; the benchmark `worker` holds it.
+ * Cost:     two short loops over the records; the benchmark `worker` holds it.
  * Source:   opentelemetry-proto, trace_service.proto and trace.proto. */
 #ifndef OTELI_BATCH_ENCODER_H
 #define OTELI_BATCH_ENCODER_H
@@ -22,13 +22,15 @@
 
 #include <otel/exporter.h>
 
-/* A span of the request, and the number of the next one of the same scope. */
-struct oteli_encode_span {
-    otel_slice otlp;
+/* Spans that follow each other in the batch and have one scope, and which run is the next of the
+ * same scope. */
+struct oteli_encode_run {
+    size_t first; /* span */
+    size_t count;
     size_t next;
 };
 
-/* The spans of one scope: a list from `first` to `last`. */
+/* The spans of one scope: runs from number `first` to `last`. */
 struct oteli_encode_group {
     const otel_scope_view *scope;
     size_t bytes; /* of its spans, with their tags and lengths */
@@ -44,8 +46,9 @@ struct oteli_encoder {
     size_t room_before;         /* bytes in front of a request that are the caller's to write */
     size_t usual_request_bytes; /* above it only a span on its own: a request is a copy */
     struct oteli_reusable_buffer buffer;
-    struct oteli_encode_span *spans;
-    size_t span_room;
+    struct oteli_encode_run *runs;
+    size_t run_count;
+    size_t run_room;
     struct oteli_encode_group *groups;
     size_t group_count;
     size_t group_room;

@@ -57,8 +57,38 @@ static void describe(unsigned origin, uint32_t name_length, uint32_t attributes_
         open_span.name[i] = (char)(i < name_length ? 'a' + i % 26 : '#');
 }
 
-/* Written with exactly the room that it may want and something behind it, and finished. The
- * caller frees `*memory`. */
+/* A record as a field, in exactly the memory that it takes. The record stays as it is. The caller
+ * frees it. */
+static uint8_t *put_field(struct oteli_record *record, size_t size, size_t *length)
+{
+    uint8_t *before = malloc(size);
+    assert_non_null(before);
+    memcpy(before, record, size);
+    assert_int_equal(oteli_records_measure(&record, 1, SIZE_MAX, length), 1);
+    size_t less;
+    assert_int_equal(oteli_records_measure(&record, 1, *length - 1, &less), 0);
+    assert_int_equal(less, 0);
+    uint8_t *field = malloc(*length);
+    assert_non_null(field);
+    assert_ptr_equal(oteli_records_put(&record, 1, field), field + *length);
+    assert_memory_equal(record, before, size);
+    free(before);
+    return field;
+}
+
+static void check_field(const uint8_t *field, size_t length, struct oteli_record *expected)
+{
+    const uint8_t *at = field;
+    struct oteli_field spans;
+    assert_true(oteli_next_field(&at, field + length, &spans));
+    assert_ptr_equal(at, field + length);
+    assert_int_equal(spans.number, 2);
+    assert_int_equal(spans.length, expected->length);
+    assert_memory_equal(spans.bytes, oteli_record_message(expected), expected->length);
+}
+
+/* Written with exactly the room that it may want and something behind it, and finished; before
+ * that as a field. The caller frees `*memory`. */
 static struct oteli_record *finish_raw(uint64_t end, uint8_t **memory)
 {
     const bool has_more = open_span.traits.is_unusual != 0;
@@ -78,7 +108,11 @@ static struct oteli_record *finish_raw(uint64_t end, uint8_t **memory)
         assert_int_equal(at[i], 0xee);
 
     memset(at + size, 0xdd, bound + BEHIND - size); /* the next record */
+    size_t length;
+    uint8_t *field = put_field((struct oteli_record *)(void *)raw, size, &length);
     struct oteli_record *record = oteli_raw_finish(raw);
+    check_field(field, length, record);
+    free(field);
     for (size_t i = size; i < bound + BEHIND; i++)
         assert_int_equal(at[i], 0xdd);
     assert_int_equal(raw->size, size);
@@ -96,7 +130,11 @@ static void check_against_composed(uint64_t end)
     struct oteli_record *const expected = (struct oteli_record *)(void *)composed;
     assert_true(oteli_compose_bound(&open_span) <= sizeof composed);
     oteli_compose(expected, &open_span, end | OTELI_TICKS_BIT);
+    size_t length;
+    uint8_t *field = put_field(expected, expected->size, &length);
     oteli_record_convert(expected);
+    check_field(field, length, expected);
+    free(field);
 
     assert_int_equal(finished->length, expected->length);
     assert_memory_equal(oteli_record_message(finished), oteli_record_message(expected),
