@@ -55,21 +55,24 @@ static void free_own(struct oteli_active_span *active)
     active->unusual.own_size = 0;
 }
 
-/* Its own memory has at least `needed` bytes from now on, and what was in it. */
-static bool own_at_least(struct oteli_active_span *active, size_t needed)
+/* Its own memory has at least `needed` bytes from now on, and begins with `attributes`. */
+static bool own_at_least(struct oteli_active_span *active, size_t needed,
+                         const struct oteli_buffer *attributes)
 {
     unsigned size = active->unusual.own_size != 0 ? active->unusual.own_size : OTELI_OWN_SIZE_FIRST;
-    if (needed == 0)
-        return true;
     while (size < OTELI_OWN_SIZE_MOST && (size_t)1 << size < needed)
         size++;
     if (needed > (size_t)1 << size)
         return false;
-    if (size == active->unusual.own_size)
-        return true;
-    uint8_t *own = oteli_realloc(active->own, (size_t)1 << size);
+    uint8_t *own = active->own;
+    if (size != active->unusual.own_size)
+        own = oteli_malloc((size_t)1 << size);
     if (own == NULL)
         return false;
+    if (attributes->length != 0 && own != attributes->data)
+        memcpy(own, attributes->data, attributes->length);
+    if (own != active->own)
+        free(active->own);
     active->own = own;
     active->unusual.own_size = (uint8_t)size;
     return true;
@@ -80,18 +83,17 @@ void oteli_active_take_back(struct oteli_active_span *active)
     const struct oteli_buffer lent = active->attributes;
     const uint32_t count = active->attribute_count;
     const uint64_t filter = active->attribute_filter;
-    const bool has_room = own_at_least(active, lent.length);
     (void)oteli_move(active->name, oteli_active_name(active), active->name_length);
+    const bool has_room = lent.length == 0 || own_at_least(active, lent.length, &lent);
     oteli_active_begin_own(active);
     if (OTELI_UNLIKELY(!has_room)) {
         active->unusual.dropped_attributes += count;
         active->traits.is_unusual |= OTELI_HAS_MORE;
-    } else if (count != 0) {
-        memcpy(active->own, lent.data, lent.length);
-        active->attributes.length = lent.length;
-        active->attribute_count = count;
-        active->attribute_filter = filter;
+        return;
     }
+    active->attributes.length = lent.length;
+    active->attribute_count = count;
+    active->attribute_filter = filter;
 }
 
 uint8_t *oteli_active_grow(struct oteli_active_span *active, size_t more)
@@ -104,7 +106,7 @@ uint8_t *oteli_active_grow(struct oteli_active_span *active, size_t more)
         return oteli_active_room(active, more);
     }
     struct oteli_buffer *attributes = &active->attributes;
-    if (!own_at_least(active, attributes->length + more))
+    if (!own_at_least(active, attributes->length + more, attributes))
         return NULL;
     attributes->data = active->own;
     attributes->capacity = oteli_active_own_capacity(active);
