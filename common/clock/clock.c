@@ -163,14 +163,14 @@ static uint64_t ticks_ahead(void)
     return oteli_clock_ticks_of_ns(oteli_min(renewer.rate_ns / COVER_AHEAD, OTELI_NS_PER_MS));
 }
 
-/* Lead the curve through a reading. */
-static void follow(const struct oteli_reading *now)
+/* Lead the curve through a reading, before which `covered` was. What is covered by now may be later
+ * than the reading: others cover more while this thread waits for its core. */
+static void follow(const struct oteli_reading *now, uint64_t covered)
 {
     const uint64_t ticks = now->ticks + base;
-    const uint64_t covered = oteli_curve_covered(&curve);
     if (ticks < covered && covered - ticks > oteli_clock_ticks_of_ns(BACK_NS)) {
         begin_ticks_anew(now);
-    } else if (ticks > covered) {
+    } else if (ticks > oteli_curve_covered(&curve)) {
         measure_rate(now);
         const struct oteli_knot point = {ticks, target_of(now), renewer.rate};
         oteli_curve_follow(&curve, &point, CURVE_TOLERANCE_NS + doubt_ns(now));
@@ -260,8 +260,9 @@ static bool renew_and_lock(void)
 {
     if (oteli_clock_epoch() == 0 || !oteli_spin_try_lock(&renewer.lock))
         return false;
+    const uint64_t covered = oteli_curve_covered(&curve);
     const struct oteli_reading now = oteli_clock_read();
-    follow(&now);
+    follow(&now, covered);
     follow_wall(&now);
     return true;
 }
@@ -324,9 +325,10 @@ void oteli_clock_forget(void)
 static OTELI_COLD uint64_t cover(uint64_t stored)
 {
     const bool may_follow = oteli_spin_try_lock(&renewer.lock);
+    const uint64_t covered = oteli_curve_covered(&curve);
     const struct oteli_reading now = oteli_clock_read();
     if (may_follow) {
-        follow(&now);
+        follow(&now, covered);
         oteli_spin_unlock(&renewer.lock);
     }
     if (stored > now.ticks && stored - now.ticks > oteli_clock_ticks_of_ns(BACK_NS))

@@ -66,8 +66,9 @@ struct oteli_fake_clock {
     uint64_t ticks;
     uint64_t monotonic_ns;
     uint64_t wall_ns;
-    uint64_t suspended_ns; /* CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC by it */
-    bool counts;           /* ticks are a counter's, at a rate that must be measured */
+    uint64_t suspended_ns;   /* CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC by it */
+    bool counts;             /* ticks are a counter's, at a rate that must be measured */
+    void (*meanwhile)(void); /* happens once, after a reading and before it is used */
 };
 extern struct oteli_fake_clock oteli_fake_clock;
 

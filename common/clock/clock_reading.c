@@ -142,10 +142,15 @@ bool oteli_clock_counts(void)
 
 static struct oteli_reading read_fake(void)
 {
-    const struct oteli_fake_clock *fake = &oteli_fake_clock;
-    return (struct oteli_reading){.ticks = fake->ticks,
-                                  .boot_ns = fake->monotonic_ns + fake->suspended_ns,
-                                  .wall_ns = fake->wall_ns};
+    struct oteli_fake_clock *fake = &oteli_fake_clock;
+    const struct oteli_reading reading = {.ticks = fake->ticks,
+                                          .boot_ns = fake->monotonic_ns + fake->suspended_ns,
+                                          .wall_ns = fake->wall_ns};
+    void (*meanwhile)(void) = fake->meanwhile;
+    fake->meanwhile = NULL;
+    if (meanwhile != NULL)
+        meanwhile();
+    return reading;
 }
 
 /* The wall clock in the middle, ticks and CLOCK_BOOTTIME symmetrically around it: the middle of

@@ -284,6 +284,39 @@ TEST(an_idle_hour_is_a_straight_line)
     assert_exact(ERROR_NS);
 }
 
+static uint64_t stored_meanwhile;
+static uint64_t ns_meanwhile;
+
+static void convert_later(void)
+{
+    pass(SECOND_NS / 5);
+    stored_meanwhile = now_stored();
+    ns_meanwhile = oteli_clock_to_ns(stored_meanwhile, oteli_clock_epoch());
+}
+
+/* The thread that has read the clocks waits for its core, and others go on: that is no counter that
+ * began anew. */
+TEST(a_reading_that_waits)
+{
+    for (unsigned way = 0; way < 2; way++) {
+        start_counter(state);
+        settle();
+        const uint32_t epoch = oteli_clock_epoch();
+        pass(SECOND_NS);
+        const uint64_t before = now_stored();
+        const uint64_t before_wall_ns = oteli_fake_clock.wall_ns;
+        oteli_fake_clock.meanwhile = convert_later;
+        if (way == 0)
+            oteli_clock_renew();
+        else
+            (void)oteli_clock_to_ns(now_stored(), epoch);
+        assert_int_equal(oteli_clock_epoch(), epoch);
+        assert_true(oteli_clock_to_ns(stored_meanwhile, epoch) == ns_meanwhile);
+        assert_true(oteli_clock_to_ns(before, epoch) - before_wall_ns + FIRST_ERROR_NS <=
+                    2 * FIRST_ERROR_NS);
+    }
+}
+
 /* A trace that is open over a suspend lasts as long as it did on the wall. */
 TEST(suspends)
 {
