@@ -119,7 +119,7 @@ clock)
     ;;
 processes)
     cases='["bare","api","linked","threadless","thread","static","file","file_static","file_alone",
-            "connection_bare","connection_postmaster","connection_backend"]'
+            "connection_bare","connection_postmaster","connection_backend","start","start_after_curl","curl"]'
     keys='[]'
     holds='all(.runs > 0 and all(.wall_us, .cpu_us; length == 3 and .[0] >= 0)) and all(.wall_us[0] > 0)'
     ;;
