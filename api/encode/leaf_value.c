@@ -28,28 +28,9 @@ uint8_t *oteli_text_put(uint8_t *at, const char *text, size_t length, size_t siz
     return at + size;
 }
 
-/* Copy more than 32 bytes, 32 at a time, the last of which may overlap those before them; gives
- * back an OR of them. */
-static inline uint64_t move_long(uint8_t *to, const char *from, size_t length)
-{
-    typedef uint64_t piece __attribute__((vector_size(16), aligned(1), may_alias));
-    piece seen = {0, 0};
-    for (size_t i = 0;; i += 2 * sizeof(piece)) {
-        if (i + 2 * sizeof(piece) > length)
-            i = length - 2 * sizeof(piece);
-        const piece one = *(const piece *)(const void *)(from + i);
-        const piece two = *(const piece *)(const void *)(from + i + sizeof(piece));
-        *(piece *)(void *)(to + i) = one;
-        *(piece *)(void *)(to + i + sizeof(piece)) = two;
-        seen |= one | two;
-        if (i + 2 * sizeof(piece) == length)
-            return seen[0] | seen[1];
-    }
-}
-
 uint8_t *oteli_text_copy(uint8_t *at, const char *text, size_t length)
 {
-    const uint64_t seen = length > 32 ? move_long(at, text, length) : oteli_move(at, text, length);
+    const uint64_t seen = oteli_move(at, text, length);
     if (OTELI_UNLIKELY((seen & OTELI_NOT_ASCII) != 0) &&
         oteli_utf8_valid_prefix((const char *)at, length) != length)
         return NULL;

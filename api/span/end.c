@@ -331,8 +331,7 @@ otel_span otel_span_enter_address(otel_tracer *tracer, const void *address)
         return span;
     struct oteli_active_span *active = oteli_thread_find(thread, otel_span_ref_of(&span));
     if (active != NULL && oteli_active_records(active)) {
-        if (active->traits.is_lent)
-            oteli_active_take_back(active);
+        oteli_thread_take_back(thread);
         memcpy(active->name, &address, sizeof address);
         active->name_length = sizeof address;
         active->traits.bits |= OTELI_NAME_IS_ADDRESS;
