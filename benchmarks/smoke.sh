@@ -19,8 +19,8 @@ case $name in
 span)
     cases='["two_tsc_reads","two_clock_gettime","enter_end","enter_end_child","enter_end_draining",
             "enter_end_kind","enter_end_5attr","enter_end_5attr_mixed","enter_end_5attr_options",
-            "enter_end_remote","enter_end_none_exporter","http_server","http_server_by_hand",
-            "one_int","one_bool","one_double","one_string","one_string_150",
+            "enter_end_remote","enter_end_none_exporter","http_server","http_server_peer",
+            "http_server_by_hand","one_int","one_bool","one_double","one_string","one_string_150",
             "one_string_300","one_string_utf8",
             "one_key_again","one_status_ok","one_status_error","one_event","one_exception",
             "one_name_60","one_name_100","start_end","start_end_5attr","unsampled",

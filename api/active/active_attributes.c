@@ -89,7 +89,7 @@ static inline struct place place_of(const struct oteli_active_span *active, cons
                                     size_t key_length)
 {
     const uint32_t length = active->attributes.length;
-    struct place place = {oteli_signature_bit(oteli_signature(key, key_length)), {length, length}};
+    struct place place = {oteli_key_bit(key, key_length), {length, length}};
     if ((active->attribute_filter & place.bit) != 0)
         place.old = find(active, key, key_length);
     return place;

@@ -50,7 +50,7 @@ static bool put_plain_event(struct oteli_buffer *events, const struct oteli_limi
         const otel_value *value = &event->attributes[i].value;
         const otel_slice key = oteli_key_of(&event->attributes[i]);
         const size_t room = oteli_plain_room(key, value, limits->value_length);
-        const uint64_t bit = oteli_signature_bit(oteli_signature(key.data, key.length));
+        const uint64_t bit = oteli_key_bit(key.data, key.length);
         if (room == 0 || (filter & bit) != 0)
             return false;
         filter |= bit;

@@ -143,7 +143,7 @@ struct oteli_active_span {
     uint64_t start;                 /* ticks, or Unix nanoseconds if OTELI_START_IS_GIVEN */
     struct oteli_buffer attributes; /* Span.attributes fields: in its own memory, or in a line */
     uint32_t attribute_count;
-    uint64_t attribute_filter; /* of their signatures */
+    uint64_t attribute_filter; /* the bits of their keys */
     uint64_t usual_ref;        /* what the handle of most spans here says: sampled,
                                              recorded, and of a random trace id */
     const otel_thread_context_record
