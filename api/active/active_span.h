@@ -143,11 +143,15 @@ struct oteli_active_span {
     uint64_t start;                 /* ticks, or Unix nanoseconds if OTELI_START_IS_GIVEN */
     struct oteli_buffer attributes; /* Span.attributes fields: in its own memory, or in a line */
     uint32_t attribute_count;
+    uint32_t lock;             /* of a detached span: not 0 during a call; see detached_pool.h */
     uint64_t attribute_filter; /* the bits of their keys */
     uint64_t usual_ref;        /* what the handle of most spans here says: sampled,
                                              recorded, and of a random trace id */
-    const otel_thread_context_record
-        *shown; /* what was published when the place above it was written */
+    union {
+        const otel_thread_context_record
+            *shown; /* on a stack: what was published when the place above it was written */
+        uint64_t generation; /* detached: of the SDK that it started under */
+    };
 
     union {
         struct {
@@ -171,8 +175,7 @@ struct oteli_active_span {
     uint64_t made_at; /* entered, and noted: where its thread's random numbers were when its id was
                          made … (end.c) */
     union {
-        uint64_t quiet_to;   /* … and to where they have gone since, with nothing of it left */
-        uint64_t generation; /* detached: of the SDK that it started under */
+        uint64_t quiet_to; /* … and to where they have gone since, with nothing of it left */
         struct oteli_active_span
             *outgrown; /* the lowest: the memory that the stack was in before */
     };

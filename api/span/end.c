@@ -171,6 +171,35 @@ static OTELI_NOINLINE OTELI_HOT void end_copied(struct oteli_thread *thread,
         copy_and_append(thread, active, true);
 }
 
+/* The fast path for a detached span, which is mostly ended by the thread that has started it.
+ * Anything is left to end_any. The state is busy, and free afterwards. */
+static OTELI_NOINLINE OTELI_HOT void end_detached(otel_span_ref span, struct oteli_thread *thread)
+{
+    const uint64_t end = oteli_counter(); /* first: the processor takes the lock meanwhile */
+    struct oteli_active_span *active = oteli_detached_try_lock(span);
+    if (OTELI_UNLIKELY(active == NULL)) {
+        end_any(span, 0, thread);
+        return;
+    }
+    struct oteli_line *const line = thread->line;
+    const uint32_t used = thread->used;
+    const uint32_t attributes_length = active->attributes.length;
+    const size_t size = oteli_raw_size_of(active->name_length, attributes_length);
+    if (!oteli_is_plain(thread, active) || !oteli_line_has_room(thread, size) ||
+        OTELI_UNLIKELY(active->generation != thread->generation) ||
+        OTELI_UNLIKELY(thread->top->traits.is_lent)) {
+        oteli_detached_unlock(active);
+        end_any(span, 0, thread);
+        return;
+    }
+    oteli_raw_write_rest(oteli_line_raw(line, used), active);
+    oteli_raw_write_head(oteli_line_raw(line, used), active, size, attributes_length, end);
+    oteli_commit_to(thread, line, used + (uint32_t)size, 1);
+    free_slot(thread, active);
+    oteli_thread_leave_call(thread);
+    oteli_wake();
+}
+
 /* --- what longjmp has jumped past --- */
 
 /* Each span ends by the call that its function would have made, so it is held back, processed and
@@ -234,6 +263,8 @@ static OTELI_INLINE void end_fast(otel_span_ref span, uint64_t end_ns, bool is_s
     if (OTELI_UNLIKELY(span.place != active->self.opaque[3] || span.id != active->self.opaque[2])) {
         if (is_scope)
             let_go_and_unwind(span, thread);
+        else if (oteli_ref_where(span.place) == OTELI_SPAN_IN_POOL && end_ns == 0)
+            end_detached(span, thread);
         else
             end_any(span, end_ns, thread);
         return;

@@ -12,19 +12,11 @@
 
 #include <string.h>
 
-/* Whether nothing is under way on a thread that knows the SDK that runs. */
-static inline bool is_ready(const struct oteli_thread *thread)
+/* Whether the span is the current one, and records. */
+static OTELI_INLINE bool is_current(const struct oteli_active_span *top, otel_span_ref span)
 {
-    return thread->fast == oteli_load_relaxed_64(&oteli_fast_generation);
-}
-
-/* Whether the span is the current one, of an SDK that runs, and nothing is under way: what is
- * said of it can be written down at once. */
-static inline bool is_current(const struct oteli_thread *thread, otel_span_ref span)
-{
-    const struct oteli_active_span *active = thread->top;
-    return span.place == active->self.opaque[3] && span.id == active->self.opaque[2] &&
-           oteli_active_records(active);
+    return span.place == top->self.opaque[3] && span.id == top->self.opaque[2] &&
+           oteli_active_records(top);
 }
 
 /* The active span of a handle, with the state busy and a detached one locked for one change; NULL:
@@ -49,28 +41,27 @@ static OTELI_NOINLINE struct oteli_active_span *grab_any(otel_span_ref span)
     return NULL;
 }
 
-/* grab_any of a span that is not the current one: mostly a detached one whose lock is free. */
-static OTELI_INLINE struct oteli_active_span *grab_other(otel_span_ref span)
+/* The same if it takes no more than a look: the current span, or a detached one whose lock is free.
+ * NULL: anything else, and the state is free. */
+static OTELI_INLINE struct oteli_active_span *grab_fast(struct oteli_thread *thread,
+                                                        otel_span_ref span)
 {
-    struct oteli_thread *thread = oteli_self;
-    if (OTELI_UNLIKELY(!is_ready(thread)))
-        return grab_any(span);
+    if (OTELI_UNLIKELY(thread->fast != oteli_load_relaxed_64(&oteli_fast_generation)))
+        return NULL;
     oteli_thread_mark_busy(thread);
-    struct oteli_active_span *locked = oteli_detached_try_lock(span);
-    if (OTELI_LIKELY(locked != NULL))
-        return locked;
-    oteli_thread_leave_call(thread);
-    return grab_any(span);
+    struct oteli_active_span *active = thread->top;
+    if (is_current(active, span))
+        return active;
+    active = oteli_detached_try_lock(span);
+    if (OTELI_UNLIKELY(active == NULL))
+        oteli_thread_leave_call(thread);
+    return active;
 }
 
-/* grab_any, short for the current span. */
 static struct oteli_active_span *grab(otel_span_ref span)
 {
-    struct oteli_thread *thread = oteli_self;
-    if (OTELI_UNLIKELY(!is_ready(thread)) || !is_current(thread, span))
-        return grab_other(span);
-    oteli_thread_mark_busy(thread);
-    return thread->top;
+    struct oteli_active_span *active = grab_fast(oteli_self, span);
+    return OTELI_LIKELY(active != NULL) ? active : grab_any(span);
 }
 
 /* A line for the log is written when the state is free and nothing is locked. */
@@ -91,6 +82,13 @@ static inline void let_go(struct oteli_active_span *active)
     }
     oteli_open_release(active);
     oteli_thread_leave_call(oteli_self);
+}
+
+/* The same after what has no cause to warn. */
+static OTELI_INLINE void let_go_fast(struct oteli_thread *thread, struct oteli_active_span *active)
+{
+    oteli_detached_unlock(active);
+    oteli_thread_leave_call(thread);
 }
 
 bool otel_span_is_recording(otel_span span)
@@ -147,11 +145,10 @@ static OTELI_NOINLINE void set_number_busy(struct oteli_active_span *active, con
     let_go(active);
 }
 
-static OTELI_NOINLINE OTELI_HOT void set_string_of_other(otel_span_ref span, const char *key,
-                                                         size_t key_length, const char *value,
-                                                         size_t length)
+static OTELI_COLD void set_string_any(otel_span_ref span, const char *key, size_t key_length,
+                                      const char *value, size_t length)
 {
-    struct oteli_active_span *active = grab_other(span);
+    struct oteli_active_span *active = grab_any(span);
     if (OTELI_UNLIKELY(active == NULL))
         return;
     const enum oteli_short how =
@@ -164,11 +161,10 @@ static OTELI_NOINLINE OTELI_HOT void set_string_of_other(otel_span_ref span, con
         set_string_busy(active, key, key_length, value, length);
 }
 
-static OTELI_NOINLINE OTELI_HOT void set_number_of_other(otel_span_ref span, const char *key,
-                                                         size_t key_length, otel_value_type type,
-                                                         uint64_t bits)
+static OTELI_COLD void set_number_any(otel_span_ref span, const char *key, size_t key_length,
+                                      uint64_t bits, otel_value_type type)
 {
-    struct oteli_active_span *active = grab_other(span);
+    struct oteli_active_span *active = grab_any(span);
     if (OTELI_UNLIKELY(active == NULL))
         return;
     if (OTELI_LIKELY(
@@ -182,35 +178,33 @@ OTELI_HOT void otel_span_set_string_n(otel_span_ref span, const char *key, size_
                                       const char *value, size_t length)
 {
     struct oteli_thread *thread = oteli_self;
-    if (OTELI_UNLIKELY(!is_ready(thread)) || !is_current(thread, span)) {
-        set_string_of_other(span, key, key_length, value, length);
+    struct oteli_active_span *active = grab_fast(thread, span);
+    if (OTELI_UNLIKELY(active == NULL)) {
+        set_string_any(span, key, key_length, value, length);
         return;
     }
-    oteli_thread_mark_busy(thread);
     const enum oteli_short how =
-        oteli_set_short_string(thread->top, &thread->limits, key, key_length, value, length);
+        oteli_set_short_string(active, &thread->limits, key, key_length, value, length);
     if (OTELI_LIKELY(how == OTELI_SHORT))
-        oteli_thread_leave_call(thread);
+        let_go_fast(thread, active);
     else if (how == OTELI_SHORT_BUT_NOT_ASCII)
-        set_utf8_busy(thread->top, key, key_length, value, length);
+        set_utf8_busy(active, key, key_length, value, length);
     else
-        set_string_busy(thread->top, key, key_length, value, length);
+        set_string_busy(active, key, key_length, value, length);
 }
 
 static OTELI_INLINE void set_number(otel_span_ref span, const char *key, size_t key_length,
                                     otel_value_type type, uint64_t bits)
 {
     struct oteli_thread *thread = oteli_self;
-    if (OTELI_UNLIKELY(!is_ready(thread)) || !is_current(thread, span)) {
-        set_number_of_other(span, key, key_length, type, bits);
-        return;
-    }
-    oteli_thread_mark_busy(thread);
-    if (OTELI_LIKELY(
-            oteli_set_short_number(thread->top, &thread->limits, key, key_length, type, bits)))
-        oteli_thread_leave_call(thread);
+    struct oteli_active_span *active = grab_fast(thread, span);
+    if (OTELI_UNLIKELY(active == NULL))
+        set_number_any(span, key, key_length, bits, type);
+    else if (OTELI_LIKELY(
+                 oteli_set_short_number(active, &thread->limits, key, key_length, type, bits)))
+        let_go_fast(thread, active);
     else
-        set_number_busy(thread->top, key, key_length, type, bits);
+        set_number_busy(active, key, key_length, type, bits);
 }
 
 OTELI_HOT void otel_span_set_int_n(otel_span_ref span, const char *key, size_t key_length,

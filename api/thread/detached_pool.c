@@ -95,15 +95,22 @@ void oteli_detached_hide(struct oteli_active_span *active)
 
 void oteli_detached_show(struct oteli_active_span *active, otel_span_ref span)
 {
-    oteli_spin_lock(&((struct oteli_detached *)(void *)active)->lock);
+    oteli_spin_lock(&active->lock);
     oteli_store_relaxed_64(&active->self.opaque[2], span.id);
 }
 
-/* Behind the handle, which others look at. */
+static void copy_part(struct oteli_active_span *to, const struct oteli_active_span *from, size_t at,
+                      size_t end)
+{
+    memcpy((uint8_t *)to + at, (const uint8_t *)from + at, end - at);
+}
+
+/* All but the handle and the lock, which others look at. */
 static void copy_contents(struct oteli_active_span *to, const struct oteli_active_span *from)
 {
-    const size_t at = sizeof from->self;
-    memcpy((uint8_t *)to + at, (const uint8_t *)from + at, sizeof *from - at);
+    const size_t lock = offsetof(struct oteli_active_span, lock);
+    copy_part(to, from, sizeof from->self, lock);
+    copy_part(to, from, lock + sizeof from->lock, sizeof *from);
 }
 
 void oteli_detached_take_aside(struct oteli_active_span *active, struct oteli_ending *ending)
@@ -139,7 +146,7 @@ struct oteli_active_span *oteli_detached_lock(otel_span_ref span)
     struct oteli_detached *slot = at_index(index);
     if (slot == NULL || oteli_load_relaxed_64(&slot->active.self.opaque[2]) != span.id)
         return find_ending(span);
-    oteli_spin_lock(&slot->lock);
+    oteli_spin_lock(&slot->active.lock);
     if (oteli_load_relaxed_64(&slot->active.self.opaque[2]) == span.id)
         return &slot->active;
     oteli_detached_unlock(&slot->active);

@@ -17,7 +17,6 @@ enum { OTELI_DETACHED_PART = 256, OTELI_DETACHED_PARTS = 4096 };
 
 struct oteli_detached {
     struct oteli_active_span active; /* first: a pointer to it is a pointer to its slot */
-    uint32_t lock;
     uint32_t free_next;
 };
 
@@ -63,17 +62,18 @@ static inline struct oteli_active_span *oteli_detached_try_lock(otel_span_ref sp
         return NULL;
     struct oteli_detached *slot = &part[index % OTELI_DETACHED_PART];
     if (oteli_load_relaxed_64(&slot->active.self.opaque[2]) != span.id ||
-        oteli_load_relaxed_32(&slot->lock) != 0 || oteli_exchange_full_32(&slot->lock, 1) != 0)
+        oteli_load_relaxed_32(&slot->active.lock) != 0 ||
+        oteli_exchange_full_32(&slot->active.lock, 1) != 0)
         return NULL;
     if (OTELI_LIKELY(oteli_load_relaxed_64(&slot->active.self.opaque[2]) == span.id))
         return &slot->active;
-    oteli_store_release_32(&slot->lock, 0);
+    oteli_store_release_32(&slot->active.lock, 0);
     return NULL;
 }
 
 static inline void oteli_detached_unlock(struct oteli_active_span *active)
 {
-    oteli_store_release_32(&((struct oteli_detached *)(void *)active)->lock, 0);
+    oteli_store_release_32(&active->lock, 0);
 }
 
 /* The span of a handle that is open on this thread's stack, or in the pool, and then locked until
