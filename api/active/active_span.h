@@ -238,13 +238,10 @@ static inline uint32_t oteli_active_tracestate(const struct oteli_active_span *a
     return oteli_ref_tracestate(active->self.opaque[3]);
 }
 
-/* Between a name and the attributes in a line: kind and times. */
-enum { OTELI_BEHIND_NAME = 20 };
-
 static inline const char *oteli_active_name(const struct oteli_active_span *active)
 {
     if (active->traits.is_lent)
-        return (const char *)active->attributes.data - OTELI_BEHIND_NAME - active->name_length;
+        return (const char *)active->attributes.data - active->name_length;
     return active->name_length <= OTELI_NAME_INLINE ? active->name
                                                     : (const char *)active->unusual.name.data;
 }

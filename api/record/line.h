@@ -39,8 +39,7 @@ enum { OTELI_RECORD_RAW = 0xff };
 enum {
     OTELI_RECORD_ADDRESS = 0x100,   /* its name is an address in memory, to be looked up */
     OTELI_RECORD_OUTERMOST = 0x200, /* of a set: its parent is not in the set */
-    OTELI_RECORD_MOUNT = 0x400,     /* no span, but a struct oteli_mount: span_set.h, mount.h */
-    OTELI_RECORD_GAP_SHIFT = 16     /* above: bytes between the head and the message */
+    OTELI_RECORD_MOUNT = 0x400      /* no span, but a struct oteli_mount: span_set.h, mount.h */
 };
 
 /* Before each Span message. All of it is the owner's until committed. */
@@ -112,7 +111,7 @@ static inline struct oteli_record *oteli_line_record(struct oteli_line *line, ui
 
 static inline uint8_t *oteli_record_message(struct oteli_record *record)
 {
-    return (uint8_t *)(record + 1) + (record->what >> OTELI_RECORD_GAP_SHIFT);
+    return (uint8_t *)(record + 1);
 }
 
 #endif

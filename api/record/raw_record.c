@@ -2,7 +2,7 @@
 /* api/record/raw_record.c - make Span messages of raw records: raw_record.h. The worker. */
 #include "api/record/raw_record.h"
 #include "api/record/set_roots.h"
-#include "common/clock/clock.h"
+#include "common/clock/conversion.h"
 
 enum { SCOPE_SPANS_SPANS = 2, TIMES_BYTES = 2 * 9, COPY_PIECE = 2 * OTELI_COMPOSE_PIECE };
 
@@ -23,8 +23,8 @@ static inline uint8_t *put_front(uint8_t *at, const struct oteli_raw *raw)
 /* What is between name and attributes. */
 static inline uint8_t *put_middle(uint8_t *at, const struct oteli_raw *raw)
 {
-    const struct oteli_span_times times = oteli_clock_span_times(
-        raw->start | OTELI_TICKS_BIT, raw->end | OTELI_TICKS_BIT, raw->epoch);
+    const struct oteli_span_times times =
+        oteli_clock_measured_times(raw->start, raw->end, raw->epoch);
     *at++ = OTELI_TAG(OTELI_SPAN_KIND, OTELI_WIRE_VARINT);
     *at++ = raw->traits.wire_kind;
     *at++ = OTELI_TAG(OTELI_SPAN_START_TIME, OTELI_WIRE_FIXED64);
@@ -37,7 +37,8 @@ static inline uint8_t *put_middle(uint8_t *at, const struct oteli_raw *raw)
 static inline struct oteli_record finished_head(const struct oteli_raw *raw, size_t length)
 {
     const uint32_t attributes_at = (uint32_t)length - OTELI_RAW_BEHIND_ALL - raw->attributes_length;
-    return (struct oteli_record){.length = (uint32_t)length,
+    return (struct oteli_record){.size = raw->size,
+                                 .length = (uint32_t)length,
                                  .epoch = raw->epoch,
                                  .times_at = attributes_at - TIMES_BYTES,
                                  .events_at =
@@ -45,39 +46,31 @@ static inline struct oteli_record finished_head(const struct oteli_raw *raw, siz
                                  .tracer = raw->tracer};
 }
 
+/* Name and attributes move towards the head, the name first. */
 struct oteli_record *oteli_raw_finish(struct oteli_raw *raw)
 {
-    /* Everything is read before anything is written: the two overlap. */
     const struct oteli_raw from = *raw;
-    const size_t length = oteli_raw_message_length(&from);
-    uint8_t *const end = put_middle(raw->name + from.name_length, &from) + from.attributes_length;
-    oteli_compose_flags(end, from.traits.wire_flags);
-    uint8_t *const message = end + OTELI_RAW_BEHIND_ALL - length;
-    put_front(message, &from);
-
-    /* Heads are aligned, messages need not be. */
-    const size_t gap = (size_t)(message - (uint8_t *)raw) % 8;
-    struct oteli_record *record = (struct oteli_record *)(void *)(message - gap - sizeof *record);
-    *record = finished_head(&from, length);
-    record->what = (uint32_t)gap << OTELI_RECORD_GAP_SHIFT;
+    struct oteli_record *const record = (struct oteli_record *)(void *)raw;
+    *record = finished_head(&from, oteli_raw_message_length(&from));
+    uint8_t *const name = put_front(oteli_record_message(record), &from);
+    uint8_t *const middle = name + from.name_length;
+    memmove(name, raw->name, from.name_length);
+    memmove(middle + OTELI_RAW_BEHIND_NAME, raw->name + from.name_length, from.attributes_length);
+    oteli_compose_flags(put_middle(middle, &from) + from.attributes_length, from.traits.wire_flags);
     if (OTELI_UNLIKELY(from.traits.is_unusual))
         oteli_record_convert(record);
     return record;
 }
 
-/* Copy from the end to the front, in pieces of which the last may begin in front of the bytes: it
- * reads what is in front there, and what it writes is overwritten later. Nothing is read or written
- * behind the bytes. */
-static inline uint8_t *copy_backwards(uint8_t *to_end, const uint8_t *from_end, size_t length,
-                                      size_t piece)
+/* Copy in pieces of which one may begin in front of the bytes: it reads what is in front there, and
+ * what it writes is overwritten later. Nothing is read or written behind the bytes: that is another
+ * thread's, or nothing. */
+static OTELI_INLINE void copy_pieces(uint8_t *to, const uint8_t *from, ptrdiff_t length,
+                                     ptrdiff_t piece)
 {
-    uint8_t *to = to_end;
-    for (ptrdiff_t left = (ptrdiff_t)length; left > 0; left -= (ptrdiff_t)piece) {
-        to -= piece;
-        from_end -= piece;
-        memcpy(to, from_end, piece);
-    }
-    return to_end - length;
+    memcpy(to + length - piece, from + length - piece, (size_t)piece);
+    for (ptrdiff_t at = 0; at < length - piece; at += piece)
+        memcpy(to + at, from + at, (size_t)piece);
 }
 
 static OTELI_COLD void convert_events(uint8_t *message, const struct oteli_raw *raw, size_t length)
@@ -87,16 +80,18 @@ static OTELI_COLD void convert_events(uint8_t *message, const struct oteli_raw *
 }
 
 /* The message of a raw record, its end first. */
-static inline void put_raw(uint8_t *message, const struct oteli_raw *raw, size_t length)
+static OTELI_INLINE void put_raw(uint8_t *message, const struct oteli_raw *raw, size_t length)
 {
-    const uint8_t *const name_end = raw->name + raw->name_length;
-    const uint8_t *const attributes_end = name_end + OTELI_RAW_BEHIND_NAME + raw->attributes_length;
-    uint8_t *at = message + length - OTELI_RAW_BEHIND_ALL;
-    oteli_compose_flags(at, raw->traits.wire_flags);
-    at = copy_backwards(at, attributes_end, raw->attributes_length, COPY_PIECE);
-    at -= OTELI_RAW_BEHIND_NAME;
-    put_middle(at, raw);
-    copy_backwards(at, name_end, raw->name_length, OTELI_COMPOSE_PIECE);
+    /* Read once: what is written might be them, as far as the compiler knows. */
+    const size_t name_length = raw->name_length;
+    const size_t attributes_length = raw->attributes_length;
+    uint8_t *const flags = message + length - OTELI_RAW_BEHIND_ALL;
+    uint8_t *const middle = flags - attributes_length - OTELI_RAW_BEHIND_NAME;
+    oteli_compose_flags(flags, raw->traits.wire_flags);
+    copy_pieces(middle + OTELI_RAW_BEHIND_NAME, raw->name + name_length,
+                (ptrdiff_t)attributes_length, COPY_PIECE);
+    put_middle(middle, raw);
+    copy_pieces(middle - name_length, raw->name, (ptrdiff_t)name_length, OTELI_COMPOSE_PIECE);
     put_front(message, raw);
     if (OTELI_UNLIKELY(raw->traits.is_unusual))
         convert_events(message, raw, length);
@@ -123,6 +118,23 @@ static inline size_t message_length(const struct oteli_record *record)
     return is_raw(record) ? oteli_raw_message_length(raw_of(record)) : record->length;
 }
 
+/* Most messages have a length of two bytes. */
+static inline size_t field_size(size_t length)
+{
+    return OTELI_LIKELY(length < 1 << 14) ? 2u + (length >= 1 << 7) + length
+                                          : oteli_bytes_field_size(SCOPE_SPANS_SPANS, length);
+}
+
+static inline uint8_t *put_field_head(uint8_t *at, size_t length)
+{
+    if (OTELI_UNLIKELY(length < 1 << 7 || length >= 1 << 14))
+        return oteli_put_bytes_head(at, SCOPE_SPANS_SPANS, length);
+    at[0] = OTELI_TAG(SCOPE_SPANS_SPANS, OTELI_WIRE_BYTES);
+    at[1] = (uint8_t)(length | 0x80);
+    at[2] = (uint8_t)(length >> 7);
+    return at + 3;
+}
+
 size_t oteli_records_measure(struct oteli_record *const *records, size_t most, size_t room,
                              size_t *bytes)
 {
@@ -130,8 +142,7 @@ size_t oteli_records_measure(struct oteli_record *const *records, size_t most, s
     size_t left = room;
     size_t count = 0;
     for (; count < most && records[count]->tracer == tracer; count++) {
-        const size_t field =
-            oteli_bytes_field_size(SCOPE_SPANS_SPANS, message_length(records[count]));
+        const size_t field = field_size(message_length(records[count]));
         if (field > left)
             break;
         left -= field;
@@ -145,7 +156,7 @@ uint8_t *oteli_records_put(struct oteli_record *const *records, size_t count, ui
     for (size_t i = 0; i < count; i++) {
         struct oteli_record *record = records[i];
         const size_t length = message_length(record);
-        at = oteli_put_bytes_head(at, SCOPE_SPANS_SPANS, length);
+        at = put_field_head(at, length);
         if (is_raw(record))
             put_raw(at, raw_of(record), length);
         else

@@ -2,20 +2,14 @@
 /* api/record/raw_record.h - the record of most spans: written raw, finished by the worker.
  *
  * What a span costs the thread that ends it is mostly stores, so it copies what the span's
- * place holds in pieces of 16 bytes, and puts name and attributes where they will be in the
- * Span message. The worker reads the pieces and writes the message around the two, and a
- * record's head before it:
+ * place holds in pieces of 16 bytes, with name and attributes behind. The worker makes the Span
+ * message of that: where it is sent from, or in its place for exporters that ask for it.
  *
- *   raw       | struct oteli_raw          | name |           | attributes |       |
- *   finished  |      head  | ids, tag     | name | kind,     | attributes | flags |
- *             |                                   times                           |
+ *   raw       | struct oteli_raw                  | name | attributes |       |
+ *   finished  | head | ids, tag | name | kind, times | attributes | flags     |
  *
  * What else a span has in front of its flags, events for instance, is finished bytes behind the
- * attributes.
- *
- * The tags and lengths before a name take 30 bytes for a root and 40 for others: a message
- * begins 66 or 56 bytes behind the raw head, and the finished head is the aligned one before
- * it. */
+ * attributes. */
 #ifndef OTELI_RAW_RECORD_H
 #define OTELI_RAW_RECORD_H
 
@@ -65,10 +59,16 @@ _Static_assert(offsetof(struct oteli_raw, tracer) == offsetof(struct oteli_recor
 
 enum {
     OTELI_RAW_NAME_AT = 96,
-    OTELI_RAW_BEHIND_NAME = OTELI_BEHIND_NAME, /* kind and times */
-    OTELI_RAW_BEHIND_ALL = 6,                  /* flags */
-    OTELI_RAW_FIXED = OTELI_RAW_NAME_AT + OTELI_RAW_BEHIND_NAME + OTELI_RAW_BEHIND_ALL
+    OTELI_RAW_IDS = 28,         /* of trace and span */
+    OTELI_RAW_PARENT = 10,      /* that of the parent */
+    OTELI_RAW_BEFORE_NAME = 2,  /* tag and length */
+    OTELI_RAW_BEHIND_NAME = 20, /* kind and times */
+    OTELI_RAW_BEHIND_ALL = 6,   /* flags */
+    OTELI_RAW_FIXED = sizeof(struct oteli_record) + OTELI_RAW_IDS + OTELI_RAW_PARENT +
+                      OTELI_RAW_BEFORE_NAME + OTELI_RAW_BEHIND_NAME + OTELI_RAW_BEHIND_ALL
 };
+_Static_assert(OTELI_RAW_FIXED >= OTELI_RAW_NAME_AT,
+               "room for what is raw, and for what it becomes");
 
 _Static_assert(offsetof(struct oteli_raw, name) == OTELI_RAW_NAME_AT, "behind all that is fixed");
 
@@ -111,7 +111,7 @@ static OTELI_INLINE void oteli_raw_write_short_name(struct oteli_raw *raw,
 }
 
 /* Its name, and its attributes. Names are copied in whole pieces: what is too much lies where the
- * times will be, or the attributes. */
+ * attributes will be. */
 static OTELI_INLINE void oteli_raw_write_rest(struct oteli_raw *raw,
                                               const struct oteli_active_span *active)
 {
@@ -122,7 +122,7 @@ static OTELI_INLINE void oteli_raw_write_rest(struct oteli_raw *raw,
         memcpy(raw->name + OTELI_RAW_SHORT_NAME, active->name + OTELI_RAW_SHORT_NAME,
                OTELI_NAME_INLINE - OTELI_RAW_SHORT_NAME);
     if (active->attributes.length != 0)
-        oteli_compose_attributes(raw->name + name_length + OTELI_RAW_BEHIND_NAME, active);
+        oteli_compose_attributes(raw->name + name_length, active);
 }
 
 /* Write all of it at `raw`, which is aligned to 8. */
@@ -148,17 +148,16 @@ static inline size_t oteli_raw_more_bound(const struct oteli_active_span *active
 /* How long its Span message is. */
 static inline size_t oteli_raw_message_length(const struct oteli_raw *raw)
 {
-    size_t length = 28 + OTELI_RAW_BEHIND_NAME + OTELI_RAW_BEHIND_ALL + raw->attributes_length;
+    size_t length = OTELI_RAW_IDS + OTELI_RAW_BEHIND_NAME + OTELI_RAW_BEHIND_ALL +
+                    (size_t)raw->attributes_length;
     if (raw->parent_id != 0)
-        length += 10;
+        length += OTELI_RAW_PARENT;
     if (raw->name_length != 0)
-        length += 2 + (size_t)raw->name_length;
+        length += OTELI_RAW_BEFORE_NAME + (size_t)raw->name_length;
     return length;
 }
 
-/* Make a record with a Span message of it, its times in nanoseconds. It lies in the same
- * memory, behind the head that was there. That one keeps its size, and the new one has none: who
- * walks over a line goes by the old one. The worker. */
+/* Make a record with a Span message of it, its times in nanoseconds, in its place. The worker. */
 OTELI_INTERNAL_API struct oteli_record *oteli_raw_finish(struct oteli_raw *raw);
 
 /* Records, raw and others, as the fields `spans` of a ScopeSpans message. They are read only: their

@@ -71,7 +71,7 @@ uint32_t oteli_raw_write_more(struct oteli_raw *raw, const struct oteli_active_s
                               uint64_t end)
 {
     const uint32_t name_length = active->name_length;
-    uint8_t *const attributes = raw->name + name_length + OTELI_RAW_BEHIND_NAME;
+    uint8_t *const attributes = raw->name + name_length;
     uint8_t *events;
     if (!active->traits.is_lent)
         oteli_raw_write_rest(raw, active);

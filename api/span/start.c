@@ -218,7 +218,7 @@ static OTELI_INLINE void *lend_line(const struct oteli_thread *thread,
                                     int32_t room)
 {
     uint8_t *name = oteli_line_raw(thread->line, thread->used)->name;
-    oteli_active_lend(active, name + name_length + OTELI_BEHIND_NAME, (size_t)room);
+    oteli_active_lend(active, name + name_length, (size_t)room);
     return name;
 }
 

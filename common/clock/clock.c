@@ -7,9 +7,9 @@
  * its parent: a trace of both processes is converted by one function. */
 #include "common/clock/clock.h"
 #include "common/base/spin_lock.h"
-#include "common/clock/clock_curve.h"
 #include "common/clock/clock_offsets.h"
 #include "common/clock/clock_reading.h"
+#include "common/clock/conversion.h"
 #include "common/clock/time_units.h"
 
 #include <stddef.h>
@@ -47,10 +47,8 @@ static struct renewer renewer;
 /* The wall clock less the curve, times 2; plus 1: a conversion has used it, and it stays. */
 static uint64_t epochs[EPOCHS];
 
-/* What is added to ticks before they are looked up, and what was added to those of the counter that
- * began anew since. Relaxed. */
-static uint64_t base;
-static uint64_t former_base;
+uint64_t oteli_clock_base;
+static uint64_t former_base; /* was added to ticks of the counter that began anew since. Relaxed */
 
 uint64_t oteli_clock_ticks_of_ns(uint64_t ns)
 {
@@ -117,7 +115,7 @@ static void begin_epoch(uint64_t offset)
 static void leap_to(const struct oteli_reading *now)
 {
     const uint64_t covered = oteli_curve_covered(&curve);
-    const uint64_t ticks = now->ticks + base;
+    const uint64_t ticks = now->ticks + oteli_clock_base;
     const uint64_t least_ns =
         oteli_curve_at(&curve, covered) + oteli_ticks_times_rate(ticks - covered, renewer.rate);
     if (target_of(now) < least_ns)
@@ -129,8 +127,8 @@ static void leap_to(const struct oteli_reading *now)
 
 static void set_base(uint64_t value)
 {
-    oteli_store_relaxed_64(&former_base, base);
-    oteli_store_relaxed_64(&base, value);
+    oteli_store_relaxed_64(&former_base, oteli_clock_base);
+    oteli_store_relaxed_64(&oteli_clock_base, value);
 }
 
 /* Ticks go back: from now on something else is added to them. Behind what is covered there is
@@ -167,7 +165,7 @@ static uint64_t ticks_ahead(void)
  * than the reading: others cover more while this thread waits for its core. */
 static void follow(const struct oteli_reading *now, uint64_t covered)
 {
-    const uint64_t ticks = now->ticks + base;
+    const uint64_t ticks = now->ticks + oteli_clock_base;
     if (ticks < covered && covered - ticks > oteli_clock_ticks_of_ns(BACK_NS)) {
         begin_ticks_anew(now);
     } else if (ticks > oteli_curve_covered(&curve)) {
@@ -234,7 +232,7 @@ const char *oteli_clock_start_after(const struct oteli_counter_reading *mark, co
         now = oteli_clock_read();
     measure_rate(&now);
     const uint64_t covered = oteli_curve_covered(&curve);
-    if (now.ticks + base <= covered)
+    if (now.ticks + oteli_clock_base <= covered)
         set_base(covered + oteli_min(now.ticks, MOST_GAP) - now.ticks);
     leap_to(&now);
     begin_epoch(now.wall_ns - target_of(&now));
@@ -246,7 +244,7 @@ const char *oteli_clock_start_after(const struct oteli_counter_reading *mark, co
  * their epoch: their ticks from before are on the lines from before. */
 static void leave_counter(void)
 {
-    oteli_clock_leave_counter(oteli_curve_covered(&curve) - base);
+    oteli_clock_leave_counter(oteli_curve_covered(&curve) - oteli_clock_base);
     renewer.counts = false;
     oteli_store_relaxed_64(&renewer.rate, OTELI_RATE_ONE);
     renewer.narrowest = UINT64_MAX;
@@ -333,7 +331,7 @@ static OTELI_COLD uint64_t cover(uint64_t stored)
     }
     if (stored > now.ticks && stored - now.ticks > oteli_clock_ticks_of_ns(BACK_NS))
         return stored + oteli_load_relaxed_64(&former_base);
-    const uint64_t ticks = stored + oteli_load_relaxed_64(&base);
+    const uint64_t ticks = stored + oteli_load_relaxed_64(&oteli_clock_base);
     oteli_curve_cover(&curve, ticks);
     return ticks;
 }
@@ -355,34 +353,10 @@ static uint64_t use_epoch(uint32_t number)
     return offset_in(epoch);
 }
 
-/* Ticks of an epoch as nanoseconds, and what the next conversion can begin with. */
-struct conversion {
-    struct oteli_curve_piece piece;
-    uint64_t offset;
-    uint64_t ns;
-    uint32_t epoch;
-};
-
-/* What this thread has converted last, for the next time: the worker converts the times of many
- * spans right after each other, and they are on one line. What is covered stays, so a piece that
- * was right once always is. Epoch 0: none yet. */
-static OTELI_TLS struct conversion last;
-
-/* Whether ticks of an epoch, moved by the base, are on the line of the last conversion. */
-static inline bool is_like_last(uint64_t ticks, uint32_t epoch)
-{
-    const struct oteli_curve_piece *piece = &last.piece;
-    return epoch == last.epoch && ticks - piece->from.ticks - 1 < piece->to - piece->from.ticks;
-}
-
-static inline uint64_t ns_like_last(uint64_t ticks)
-{
-    const struct oteli_knot *from = &last.piece.from;
-    return from->ns + last.offset + oteli_ticks_times_rate(ticks - from->ticks, from->rate);
-}
+OTELI_TLS struct oteli_conversion oteli_clock_last;
 
 /* A clock was started. */
-static struct conversion convert(uint64_t stored, uint32_t epoch)
+static struct oteli_conversion convert(uint64_t stored, uint32_t epoch)
 {
     uint32_t newest = oteli_load_acquire_32(&oteli_clock.epoch);
     uint32_t number;
@@ -392,27 +366,28 @@ static struct conversion convert(uint64_t stored, uint32_t epoch)
         offset = use_epoch(number);
         newest = oteli_load_acquire_32(&oteli_clock.epoch);
     } while (OTELI_UNLIKELY(number < oldest_epoch(newest)));
-    uint64_t ticks = stored + oteli_load_relaxed_64(&base);
+    uint64_t ticks = stored + oteli_load_relaxed_64(&oteli_clock_base);
     if (OTELI_UNLIKELY(ticks > oteli_curve_covered(&curve)))
         ticks = cover(stored);
     const struct oteli_curve_piece piece = oteli_curve_piece_at(&curve, ticks);
-    return (struct conversion){piece, offset, oteli_knot_at(&piece.from, ticks) + offset, number};
+    return (struct oteli_conversion){piece, offset, oteli_knot_at(&piece.from, ticks) + offset,
+                                     number};
 }
 
 static uint64_t find_ns(uint64_t stored, uint32_t epoch)
 {
     if (oteli_clock_epoch() == 0) /* no clock was ever started */
         return stored;
-    last = convert(stored, epoch);
-    return last.ns;
+    oteli_clock_last = convert(stored, epoch);
+    return oteli_clock_last.ns;
 }
 
 /* The wall clock may have been set since the last renewal, and would not be followed by a
- * conversion alone. `last` is left alone: this may interrupt the conversion that writes it. */
+ * conversion alone. oteli_clock_last stays: this may interrupt the conversion that writes it. */
 uint64_t oteli_clock_now_ns(uint32_t epoch)
 {
     const uint64_t stored = oteli_ticks();
-    const uint64_t ticks = stored + oteli_load_relaxed_64(&base);
+    const uint64_t ticks = stored + oteli_load_relaxed_64(&oteli_clock_base);
     const uint32_t newest = oteli_clock_epoch();
     const uint64_t offset = oteli_load_relaxed_64(&epochs[(epoch != 0 ? epoch : newest) % EPOCHS]);
     const bool is_used = (offset & 1) != 0;
@@ -426,29 +401,19 @@ uint64_t oteli_clock_to_ns(uint64_t stored, uint32_t epoch)
 {
     if ((stored & OTELI_TICKS_BIT) == 0)
         return stored;
-    const uint64_t ticks = (stored & ~OTELI_TICKS_BIT) + oteli_load_relaxed_64(&base);
-    if (OTELI_LIKELY(is_like_last(ticks, epoch)))
-        return ns_like_last(ticks);
+    const struct oteli_conversion *last = &oteli_clock_last;
+    const uint64_t from = last->piece.from.ticks;
+    const uint64_t ticks = (stored & ~OTELI_TICKS_BIT) + oteli_load_relaxed_64(&oteli_clock_base);
+    if (OTELI_LIKELY(epoch == last->epoch && ticks - from - 1 < last->piece.to - from))
+        return oteli_ns_like_last(ticks - from);
     return find_ns(stored & ~OTELI_TICKS_BIT, epoch);
 }
 
-static OTELI_NOINLINE struct oteli_span_times convert_both(uint64_t start, uint64_t end,
-                                                           uint32_t epoch)
+struct oteli_span_times oteli_clock_span_times(uint64_t start, uint64_t end, uint32_t epoch)
 {
     const uint64_t start_ns = oteli_clock_to_ns(start, epoch);
     const uint64_t end_ns = oteli_clock_to_ns(end, epoch);
     const bool is_measured = (start & end & OTELI_TICKS_BIT) != 0;
     return (struct oteli_span_times){start_ns,
                                      is_measured && end_ns < start_ns ? start_ns : end_ns};
-}
-
-struct oteli_span_times oteli_clock_span_times(uint64_t start, uint64_t end, uint32_t epoch)
-{
-    const uint64_t base_now = oteli_load_relaxed_64(&base);
-    const uint64_t start_ticks = (start & ~OTELI_TICKS_BIT) + base_now;
-    const uint64_t end_ticks = (end & ~OTELI_TICKS_BIT) + base_now;
-    if (OTELI_LIKELY((start & end & OTELI_TICKS_BIT) != 0 && start_ticks <= end_ticks &&
-                     is_like_last(start_ticks, epoch) && is_like_last(end_ticks, epoch)))
-        return (struct oteli_span_times){ns_like_last(start_ticks), ns_like_last(end_ticks)};
-    return convert_both(start, end, epoch);
 }

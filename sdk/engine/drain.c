@@ -18,9 +18,7 @@
 #include "sdk/engine/queue.h"
 #include "sdk/pipeline/mount_expand.h"
 
-/* How far ahead records are fetched: at first by their usual size, then as if they were all of the
- * size of the one at hand. */
-enum { BYTES_AHEAD = 2048, USUAL_BYTES = 128, RECORDS_AHEAD = 8 };
+enum { BYTES_AHEAD = 2048 }; /* that are fetched before they are read */
 
 void oteli_drain_begin(struct oteli_engine *engine)
 {
@@ -50,17 +48,15 @@ static uint32_t committed_in(const struct oteli_line *line)
 }
 
 /* Other cores have written the records, and where one is, the one before it says: without this,
- * each would be waited for in turn. What the owner writes next stays where it is. */
-static OTELI_INLINE void fetch(const struct oteli_line *line, uint32_t at, uint32_t committed)
+ * each would be waited for in turn, here and once more where it is read as a whole. What the owner
+ * writes next stays where it is. Returns up to where. */
+static OTELI_INLINE uint32_t fetch(const struct oteli_line *line, uint32_t from, uint32_t consumed,
+                                   uint32_t committed)
 {
-    if (at < committed)
-        __builtin_prefetch(line->records + at);
-}
-
-static void fetch_first(const struct oteli_line *line, uint32_t consumed, uint32_t committed)
-{
-    for (uint32_t ahead = 0; ahead < BYTES_AHEAD; ahead += USUAL_BYTES)
-        fetch(line, consumed + ahead, committed);
+    const uint32_t upto = committed - consumed < BYTES_AHEAD ? committed : consumed + BYTES_AHEAD;
+    for (; from < upto; from += OTELI_CACHELINE)
+        __builtin_prefetch(line->records + from);
+    return from;
 }
 
 static void lose(struct oteli_engine *engine, otel_drop_reason reason, uint64_t spans)
@@ -71,6 +67,25 @@ static void lose(struct oteli_engine *engine, otel_drop_reason reason, uint64_t 
     oteli_queue_free_room(engine, spans);
 }
 
+/* Take raw records up to one that is not, which most lines have none of. Returns up to where. */
+static OTELI_INLINE uint32_t take_raw(otel_batch *batch, struct oteli_line *line, uint32_t consumed,
+                                      uint32_t committed)
+{
+    struct oteli_record **at = batch->records + batch->count;
+    struct oteli_record **const end = batch->records + batch->capacity;
+    uint32_t fetched = consumed;
+    while (consumed < committed && at != end) {
+        struct oteli_record *record = oteli_line_record(line, consumed);
+        fetched = fetch(line, fetched, consumed, committed);
+        if ((record->what & OTELI_RECORD_RAW) == 0)
+            break;
+        *at++ = record;
+        consumed += record->size;
+    }
+    batch->count = (size_t)(at - batch->records);
+    return consumed;
+}
+
 /* Take what was committed; false: the batch is full before all of it is taken. */
 static bool take_from(struct oteli_engine *engine, struct oteli_line *line, uint32_t committed)
 {
@@ -78,20 +93,16 @@ static bool take_from(struct oteli_engine *engine, struct oteli_line *line, uint
     uint32_t consumed = line->consumed;
     const size_t before = batch->count;
     uint64_t lost = 0;
-    bool points_into_line = false;
-    fetch_first(line, consumed, committed);
-    while (consumed < committed && batch->count < batch->capacity) {
+    while ((consumed = take_raw(batch, line, consumed, committed)) < committed &&
+           batch->count < batch->capacity) {
         struct oteli_record *record = oteli_line_record(line, consumed);
-        fetch(line, consumed + RECORDS_AHEAD * record->size, committed);
-        if (OTELI_LIKELY((record->what & OTELI_RECORD_MOUNT) == 0)) {
+        if ((record->what & OTELI_RECORD_MOUNT) == 0)
             oteli_batch_add(batch, record);
-            points_into_line = true;
-        } else if (!oteli_expand_mount(batch, record, &lost)) {
+        else if (!oteli_expand_mount(batch, record, &lost))
             break;
-        }
         consumed += record->size;
     }
-    if (points_into_line)
+    if (batch->count != before)
         pin(batch, line);
     if (consumed != line->consumed)
         oteli_store_relaxed_32(&line->consumed, consumed);
@@ -210,7 +221,7 @@ static void look_into_next(const struct oteli_engine *engine, const struct oteli
 {
     const struct oteli_line *line = line_of(engine, next);
     if (line != NULL)
-        fetch_first(line, line->consumed, committed_in(line));
+        (void)fetch(line, line->consumed, line->consumed, committed_in(line));
 }
 
 static bool visit_threads(struct oteli_engine *engine)

@@ -43,7 +43,6 @@ otel_slice otel_batch_span_otlp(const otel_batch *batch, size_t index,
     struct oteli_record *record = batch->records[index];
     if (OTELI_LIKELY((record->what & OTELI_RECORD_RAW) != 0)) {
         record = oteli_raw_finish((struct oteli_raw *)(void *)record);
-        batch->records[index] = record;
     } else {
         oteli_record_convert(record);
     }

@@ -26,12 +26,11 @@ struct otel_batch {
 bool oteli_batch_init(otel_batch *batch, size_t capacity, const struct oteli_resource *resource);
 void oteli_batch_fini(otel_batch *batch);
 
-/* Add the record of a span to a batch that has room. It is finished when an exporter looks at
- * it, right before its bytes are needed. */
+/* Add the record of a span, which is not raw, to a batch that has room. It is finished when an
+ * exporter looks at it, right before its bytes are needed. */
 static inline void oteli_batch_add(otel_batch *batch, struct oteli_record *record)
 {
-    const bool is_raw = (record->what & OTELI_RECORD_RAW) != 0;
-    batch->address_count += !is_raw && (record->what & OTELI_RECORD_ADDRESS) != 0;
+    batch->address_count += (record->what & OTELI_RECORD_ADDRESS) != 0;
     batch->records[batch->count++] = record;
 }
 

@@ -95,7 +95,6 @@ static void finish_copy(struct oteli_record *copy, const struct oteli_record *fr
                         const uint8_t *end, ptrdiff_t moved)
 {
     *copy = *from;
-    copy->what &= (1u << OTELI_RECORD_GAP_SHIFT) - 1; /* the message is right behind the head */
     copy->length = (uint32_t)(end - message_of(copy));
     copy->size = (uint32_t)((sizeof *copy + copy->length + 7) & ~(size_t)7);
     copy->times_at = (uint32_t)((ptrdiff_t)from->times_at + moved);
