@@ -89,6 +89,22 @@ static inline uint64_t oteli_traits_word(uint32_t wire_flags, uint8_t wire_kind)
     return word;
 }
 
+/* What most sampled spans have: a random trace id, and no parent elsewhere. */
+static inline uint64_t oteli_usual_traits(uint8_t wire_kind)
+{
+    return oteli_traits_word(
+        OTEL_TRACE_FLAG_SAMPLED | OTEL_TRACE_FLAG_RANDOM | OTELI_FLAG_HAS_IS_REMOTE, wire_kind);
+}
+
+/* The same of a leaf. */
+static inline uint64_t oteli_leaf_traits(uint8_t wire_kind)
+{
+    const struct oteli_traits leaf = {.is_lent = true};
+    uint64_t word;
+    memcpy(&word, &leaf, sizeof word);
+    return word | oteli_usual_traits(wire_kind);
+}
+
 /* In oteli_active_span.below of places that are no contexts, and no covers. */
 #define OTELI_NOT_A_COVER UINT32_MAX
 

@@ -16,19 +16,6 @@ enum {
 };
 enum { STATUS_MESSAGE = 2, STATUS_CODE = 3 };
 
-#define TRAITS(kind, lent)                                                                         \
-    {                                                                                              \
-        .wire_flags = OTEL_TRACE_FLAG_SAMPLED | OTEL_TRACE_FLAG_RANDOM | OTELI_FLAG_HAS_IS_REMOTE, \
-        .is_lent = (lent), .wire_kind = (kind)                                                     \
-    }
-#define BY_KIND(lent)                                                                        \
-    {                                                                                        \
-        TRAITS(0, lent), TRAITS(1, lent), TRAITS(2, lent), TRAITS(3, lent), TRAITS(4, lent), \
-            TRAITS(5, lent)                                                                  \
-    }
-const struct oteli_traits oteli_usual_traits[] = BY_KIND(false);
-const struct oteli_traits oteli_leaf_traits[] = BY_KIND(true);
-
 static uint8_t *put_tracestate(uint8_t *at, const struct oteli_active_span *active)
 {
     char text[OTELI_TRACESTATE_BYTES + 1];

@@ -24,15 +24,6 @@ enum {
     OTELI_SPAN_FLAGS = 16
 };
 
-/* By Span.kind, what most sampled spans have: a random trace id, and no parent elsewhere. In
- * memory, from where one instruction puts it beside the other half of a pair. */
-OTELI_NOT_LENT extern const struct oteli_traits oteli_usual_traits[OTEL_SPAN_KIND_CONSUMER + 2]
-    __attribute__((aligned(8)));
-
-/* The same of leaves. */
-OTELI_NOT_LENT extern const struct oteli_traits oteli_leaf_traits[OTEL_SPAN_KIND_CONSUMER + 2]
-    __attribute__((aligned(8)));
-
 /* Room for everything of a span that has a fixed size, and for copying in pieces. */
 enum { OTELI_COMPOSE_FIXED = sizeof(struct oteli_record) + 160, OTELI_COMPOSE_PIECE = 16 };
 

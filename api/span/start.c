@@ -140,12 +140,10 @@ static OTELI_INLINE bool is_elsewhere(const otel_span_options *options, const ot
 
 /* Its epoch, the length of its name, and its traits. */
 static OTELI_INLINE void set_usual_shape(struct oteli_active_span *active, uint32_t epoch,
-                                         size_t name_length, const struct oteli_traits *traits)
+                                         size_t name_length, uint64_t traits)
 {
     const uint64_t first = oteli_word_of(epoch, name_length);
-    uint64_t second;
-    memcpy(&second, traits, sizeof second);
-    oteli_half_store(active->shape, (oteli_half){first, second});
+    oteli_half_store(active->shape, (oteli_half){first, traits});
 }
 
 /* A sampled root, or a child of this parent, whose epoch and origin are given. Its name is in its
@@ -153,10 +151,9 @@ static OTELI_INLINE void set_usual_shape(struct oteli_active_span *active, uint3
 static OTELI_INLINE void open_fast(struct oteli_thread *thread, struct oteli_active_span *active,
                                    const otel_span *parent, uint32_t epoch,
                                    enum oteli_origin origin, otel_tracer *tracer,
-                                   size_t name_length, const struct oteli_traits *traits,
-                                   struct oteli_identity *made)
+                                   size_t name_length, uint64_t traits, struct oteli_identity *made)
 {
-    if (parent->opaque[2] == 0) {
+    if (OTELI_UNLIKELY(parent->opaque[2] == 0)) {
         oteli_span_set_origin(active, tracer, 0);
         set_usual_shape(active, oteli_clock_epoch(), name_length, traits);
         oteli_count(&thread->counts.recorded[OTELI_ORIGIN_NONE], 1);
@@ -193,7 +190,7 @@ static OTELI_INLINE uint8_t wire_kind_of(const otel_span_options *options)
 /* open_fast under any parent that has nothing to be looked up. */
 static OTELI_INLINE void open_under(struct oteli_thread *thread, struct oteli_active_span *active,
                                     const otel_span *parent, otel_tracer *tracer,
-                                    size_t name_length, const struct oteli_traits *traits,
+                                    size_t name_length, uint64_t traits,
                                     struct oteli_identity *made)
 {
     open_fast(thread, active, parent, oteli_span_epoch_under(thread, parent),
@@ -277,7 +274,7 @@ static OTELI_NOINLINE OTELI_HOT void enter_under(otel_span *span, otel_tracer *t
         return;
     }
     open_under(thread, active, parent, tracer, name_length,
-               is_leaf ? &oteli_leaf_traits[wire_kind] : &oteli_usual_traits[wire_kind], &made);
+               is_leaf ? oteli_leaf_traits(wire_kind) : oteli_usual_traits(wire_kind), &made);
     if (!is_leaf)
         oteli_active_begin_own(active);
     show_fast(span, thread, active, options, &made);
@@ -319,24 +316,25 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
         enter_under(span, tracer, name, name_length, options, thread);
         return;
     }
-    if (parent->self.opaque[2] == 0) {
-        if (OTELI_UNLIKELY(thread->decide[OTELI_PARENT_NONE] != OTELI_DECIDE_SAMPLE)) {
-            if (thread->decide[OTELI_PARENT_NONE] == OTELI_DECIDE_DROP)
-                enter_unsampled_root(span, thread, active, generation);
-            else
-                enter_by_ratio(span, tracer, name, name_length, options, thread);
+    if (OTELI_LIKELY(parent->self.opaque[2] != 0)) {
+        if (OTELI_UNLIKELY(!is_usual(parent)) ||
+            OTELI_UNLIKELY(thread->decide[OTELI_PARENT_LOCAL_SAMPLED] != OTELI_DECIDE_SAMPLE)) {
+            enter_under(span, tracer, name, name_length, options, thread);
             return;
         }
-    } else if (!is_usual(parent) ||
-               thread->decide[OTELI_PARENT_LOCAL_SAMPLED] != OTELI_DECIDE_SAMPLE) {
-        enter_under(span, tracer, name, name_length, options, thread);
+        if (OTELI_UNLIKELY(parent->traits.is_lent)) {
+            if (OTELI_UNLIKELY(!oteli_active_is_name_only(parent))) {
+                take_back_and_enter(span, tracer, name, name_length, options, thread);
+                return;
+            }
+            oteli_active_take_name_back(parent);
+        }
+    } else if (OTELI_UNLIKELY(thread->decide[OTELI_PARENT_NONE] != OTELI_DECIDE_SAMPLE)) {
+        if (thread->decide[OTELI_PARENT_NONE] == OTELI_DECIDE_DROP)
+            enter_unsampled_root(span, thread, active, generation);
+        else
+            enter_by_ratio(span, tracer, name, name_length, options, thread);
         return;
-    } else if (parent->traits.is_lent) {
-        if (OTELI_UNLIKELY(!oteli_active_is_name_only(parent))) {
-            take_back_and_enter(span, tracer, name, name_length, options, thread);
-            return;
-        }
-        oteli_active_take_name_back(parent);
     }
     const int32_t room = leaf_room(thread);
     if (OTELI_UNLIKELY(room < LEAF_LEAST)) {
@@ -350,7 +348,7 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
     }
     struct oteli_identity made;
     open_fast(thread, active, &parent->self, parent->epoch, OTELI_ORIGIN_LOCAL, tracer, name_length,
-              &oteli_leaf_traits[wire_kind_of(options)], &made);
+              oteli_leaf_traits(wire_kind_of(options)), &made);
     show_fast(span, thread, active, options, &made);
 }
 
@@ -438,7 +436,7 @@ static OTELI_NOINLINE OTELI_HOT void start_under(otel_span *span, otel_tracer *t
     }
     thread->detached_count--;
     open_under(thread, active, parent, tracer, name_length,
-               &oteli_usual_traits[wire_kind_of(options)], &made);
+               oteli_usual_traits(wire_kind_of(options)), &made);
     set_attributes_fast(thread, active, options);
     publish_fast(span, thread, active, &made);
 }
@@ -464,7 +462,7 @@ static OTELI_INLINE bool start_fast(otel_span *span, otel_tracer *tracer, const 
     struct oteli_identity made;
     thread->detached_count--;
     open_fast(thread, active, &parent->self, parent->epoch, OTELI_ORIGIN_LOCAL, tracer, name_length,
-              &oteli_usual_traits[OTEL_SPAN_KIND_INTERNAL + 1], &made);
+              oteli_usual_traits(OTEL_SPAN_KIND_INTERNAL + 1), &made);
     publish_fast(span, thread, active, &made);
     return true;
 }

@@ -1,25 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api/thread/context_record.c - the pointer that readers look for, and records that are no places.
- * App threads. */
+/* api/thread/context_record.c - records that are no places. App threads. */
 #include "api/thread/context_record.h"
 #include "common/base/alloc.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *otel_thread_ctx_v1;
-
-/* The static library shows programs this name of it as otel_thread_ctx_v1, and reaches it by one
- * that is not exported (cmake/OneObject.cmake): a linker then knows the distance from the thread
- * pointer, where a static-pie would otherwise end before main, in a relocation that glibc cannot do
- * there. */
-extern OTEL_API OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *oteli_thread_ctx_exported
-    __attribute__((alias("otel_thread_ctx_v1")));
-
-const void *oteli_thread_ctx_address(void)
-{
-    return &otel_thread_ctx_v1;
-}
 
 /* Shown for a span that is collected, which has ids of no trace, and without memory. */
 static const otel_thread_context_record nothing;

@@ -16,8 +16,25 @@ struct oteli_thread oteli_empty_thread = {.fast = OTELI_EMPTY_STATE,
                                           .top = &bottom,
                                           .last = &bottom,
                                           .stack = &bottom};
-OTELI_TLS struct oteli_thread *oteli_self = &oteli_empty_thread;
 const struct oteli_traits oteli_simple_traits = {.bits = OTELI_IS_ATTACHED_SIMPLY};
+
+/* Each span reads the one and writes the other: together they are in one cache line. */
+#define TOGETHER __attribute__((section(".tdata.otel")))
+OTELI_TLS struct oteli_thread *oteli_self TOGETHER __attribute__((aligned(16))) =
+    &oteli_empty_thread;
+TOGETHER OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *otel_thread_ctx_v1;
+
+/* The static library shows programs this name of it as otel_thread_ctx_v1, and reaches it by one
+ * that is not exported (cmake/OneObject.cmake): a linker then knows the distance from the thread
+ * pointer, where a static-pie would otherwise end before main, in a relocation that glibc cannot do
+ * there. */
+extern OTEL_API_DATA OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record
+    *oteli_thread_ctx_exported __attribute__((alias("otel_thread_ctx_v1")));
+
+const void *oteli_thread_ctx_address(void)
+{
+    return &otel_thread_ctx_v1;
+}
 
 void oteli_thread_publish_nothing(const struct oteli_thread *thread)
 {

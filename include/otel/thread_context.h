@@ -40,7 +40,7 @@ typedef struct otel_thread_context_record {
  * pkg-config files give, or readers outside do not find it. */
 #if defined(__GNUC__) /* other compilers need not have thread-local variables */
 #define OTEL_THREAD_CONTEXT_TLS_ __thread __attribute__((tls_model("initial-exec")))
-OTEL_API extern OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *otel_thread_ctx_v1;
+OTEL_API_DATA extern OTEL_THREAD_CONTEXT_TLS_ const otel_thread_context_record *otel_thread_ctx_v1;
 #endif
 
 /* Check whether a reader outside would find what is published. In library otel-sdk. That is: the

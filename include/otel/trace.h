@@ -82,7 +82,7 @@ typedef struct otel_span_options {
     (&(otel_span_options){.size = sizeof(otel_span_options), __VA_ARGS__})
 
 /* Set once a span can have ids: until then, starting one is a look at this. Not for programs. */
-extern OTEL_API uint32_t otel_is_in_use_;
+extern OTEL_API_DATA uint32_t otel_is_in_use_;
 /* Behind the inline functions of the same name: lengths, and what of a span names it. */
 OTEL_API OTEL_NOTHROW void otel_span_enter_p(otel_span *span, otel_tracer *tracer, const char *name,
                                              size_t name_length, const otel_span_options *options);

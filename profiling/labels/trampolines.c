@@ -10,7 +10,7 @@ enum { STRIDE = OTELI_TRAMPOLINE_STRIDE, WORD = 8 };
 #if OTELI_HAS_TRAMPOLINES
 
 /* The block's name is exported, so that symbolizers know it in a stripped library too. */
-OTEL_API extern const uint8_t otel_profile_trampoline[];
+OTEL_API_DATA extern const uint8_t otel_profile_trampoline[];
 
 oteli_trampoline *oteli_trampoline_at(unsigned index)
 {
