@@ -195,35 +195,40 @@ bool oteli_keep_short_utf8(struct oteli_active_span *active, size_t key_length, 
     const uint8_t *at = active->attributes.data + active->attributes.length;
     const char *key = (const char *)at + 4;
     const char *text = key + key_length + 4;
-    return oteli_utf8_is_valid(key, key_length) &&
-           oteli_utf8_valid_prefix(text, length) == length &&
-           oteli_short_keep(active, oteli_short_bit(key, key_length),
-                            at + 4 + key_length + 4 + length);
+    if (!oteli_utf8_is_valid(key, key_length) || oteli_utf8_valid_prefix(text, length) != length)
+        return false;
+    oteli_short_keep(active, (const uint8_t *)text + length);
+    return true;
 }
 
-/* Write one at `at`, where there is room for any that is short; NULL: it takes oteli_active_set. */
+/* Write the value of one at `at` behind its key, which is made of what was seen; NULL: it takes
+ * oteli_active_set. */
 static OTELI_INLINE uint8_t *put_short(uint8_t *at, const struct oteli_limits *limits,
-                                       otel_slice key, const otel_value *value)
+                                       size_t key_length, const otel_value *value, oteli_seen seen)
 {
-    uint64_t seen = 0;
+    const uint64_t number = (uint64_t)value->as.integer;
     switch (value->type) {
     case OTEL_VALUE_STRING:
-        if (value->as.string == NULL)
+        if (value->as.string == NULL || !oteli_short_fits(limits, key_length, value->length))
             return NULL;
-        at = oteli_short_string(at, limits, key.data, key.length, value->as.string, value->length,
-                                &seen);
-        return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) ? at : NULL;
+        at = oteli_short_string(at, key_length, value->as.string, value->length, &seen);
+        break;
     case OTEL_VALUE_INT:
+        at = OTELI_LIKELY(number <= OTELI_SHORT_NUMBER_MOST)
+                 ? oteli_short_small(at, key_length, number, OTELI_SHORT_INT)
+                 : oteli_short_number(at, key_length, number, OTELI_SHORT_INT);
+        break;
     case OTEL_VALUE_DOUBLE:
-        return oteli_short_number(at, key.data, key.length, value->type,
-                                  value->type == OTEL_VALUE_INT
-                                      ? (uint64_t)value->as.integer
-                                      : oteli_double_bits(value->as.real));
+        at = oteli_short_number(at, key_length, oteli_double_bits(value->as.real),
+                                OTELI_SHORT_DOUBLE);
+        break;
     case OTEL_VALUE_BOOL:
-        return oteli_short_number(at, key.data, key.length, OTEL_VALUE_BOOL, value->as.boolean);
+        at = oteli_short_small(at, key_length, value->as.boolean, OTELI_SHORT_BOOL);
+        break;
     default:
         return NULL;
     }
+    return OTELI_LIKELY(oteli_saw_ascii(seen)) ? at : NULL;
 }
 
 /* Set those that are short and have room, from the first on; how many they are. */
@@ -237,21 +242,20 @@ static OTELI_INLINE size_t set_short(struct oteli_active_span *active,
         return 0;
     const uint8_t *last = buffer->data + buffer->capacity - OTELI_SHORT_ROOM;
     uint8_t *at = buffer->data + buffer->length;
-    uint64_t filter = active->attribute_filter;
     const otel_attribute *next = attributes;
     for (const otel_attribute *end = attributes + count; next != end; next++) {
         const otel_slice key = oteli_key_of(next);
-        const uint64_t bit = oteli_short_bit(key.data, key.length); /* 0 for no key */
-        if (bit == 0 || OTELI_UNLIKELY((filter & bit) != 0) || OTELI_UNLIKELY(at > last))
+        uint64_t filter = active->attribute_filter;
+        if (!oteli_short_is_new(&filter, key.data, key.length) || OTELI_UNLIKELY(at > last))
             break;
-        uint8_t *behind = put_short(at, limits, key, &next->value);
+        const oteli_seen seen = oteli_move(at + OTELI_SHORT_HEAD, key.data, key.length);
+        uint8_t *behind = put_short(at, limits, key.length, &next->value, seen);
         if (OTELI_UNLIKELY(behind == NULL))
             break;
-        filter |= bit;
+        active->attribute_filter = filter;
         at = behind;
     }
     const size_t done = (size_t)(next - attributes);
-    active->attribute_filter = filter;
     active->attribute_count += (uint32_t)done;
     active->attributes.length = (uint32_t)(at - buffer->data);
     return done;

@@ -12,8 +12,9 @@
 #include "common/wire.h"
 
 enum { OTELI_SPAN_ATTRIBUTES = 9, OTELI_KEY_VALUE_KEY = 1, OTELI_KEY_VALUE_VALUE = 2 };
-/* The field of an AnyValue has the number of the value's type, but for bytes, arrays and maps. */
-enum { OTELI_ANY_STRING = OTEL_VALUE_STRING };
+/* Of a key and of a value that are short: a tag and a length each. The field of an AnyValue has the
+ * number of the value's type, but for bytes, arrays and maps. */
+enum { OTELI_KEY_VALUE_HEADS = 4, OTELI_ANY_STRING = OTEL_VALUE_STRING };
 
 enum {
     OTELI_SHORT_KEY_LEAST = 4,
@@ -45,55 +46,93 @@ static inline uint64_t oteli_key_bit(const char *key, size_t length)
     return UINT64_C(1) << oteli_key_number(key, length);
 }
 
-/* Four bytes at once, so that they reach memory as one piece. */
-static inline void oteli_put_four(uint8_t *at, unsigned a, size_t b, unsigned c, size_t d)
-{
-    oteli_put_fixed32(at, (uint32_t)(a | b << 8 | c << 16 | d << 24));
-}
-
-/* Whether one more may go the short way, if its key is new. */
-static OTELI_INLINE bool oteli_short_has_room(const struct oteli_active_span *active,
-                                              const struct oteli_limits *limits)
-{
-    return OTELI_LIKELY(active->attribute_count < limits->attributes) &&
-           OTELI_LIKELY(active->attributes.capacity - active->attributes.length >=
-                        OTELI_SHORT_ROOM);
-}
-
-/* The bit of a key; 0: its length is not one of those that go the short way. */
-static OTELI_INLINE uint64_t oteli_short_bit(const char *key, size_t key_length)
+/* Whether a key is of a length that goes the short way, and new to a filter, which then knows
+ * it. */
+static OTELI_INLINE bool oteli_short_is_new(uint64_t *filter, const char *key, size_t key_length)
 {
     if (OTELI_UNLIKELY(key_length - OTELI_SHORT_KEY_LEAST >
                        OTELI_SHORT_KEY_MOST - OTELI_SHORT_KEY_LEAST))
-        return 0;
-    return oteli_key_bit(key, key_length);
+        return false;
+    const unsigned number = oteli_key_number(key, key_length);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* the filter needs no register above */
+    if (OTELI_UNLIKELY((*filter >> number & 1) != 0))
+        return false;
+    *filter |= UINT64_C(1) << number;
+    return true;
 }
 
-/* Tags and lengths, and the key; what it is made of. */
-static OTELI_INLINE uint64_t oteli_short_key(uint8_t *at, const char *key, size_t key_length,
-                                             size_t inner)
+/* The same, and there is room for one more attribute, behind the others. */
+static OTELI_INLINE bool oteli_short_begin(struct oteli_active_span *active,
+                                           const struct oteli_limits *limits, const char *key,
+                                           size_t key_length)
 {
-    oteli_put_four(at, OTELI_TAG(OTELI_SPAN_ATTRIBUTES, OTELI_WIRE_BYTES), inner,
-                   OTELI_TAG(OTELI_KEY_VALUE_KEY, OTELI_WIRE_BYTES), key_length);
-    return oteli_move(at + 4, key, key_length);
+    return OTELI_LIKELY(active->attribute_count < limits->attributes) &&
+           OTELI_LIKELY(active->attributes.length + OTELI_SHORT_ROOM <=
+                        active->attributes.capacity) &&
+           oteli_short_is_new(&active->attribute_filter, key, key_length);
 }
 
-/* Write an attribute at `at`, and say where it ends, and what texts are made of; NULL: it is not
- * short. */
-static OTELI_INLINE uint8_t *oteli_short_string(uint8_t *at, const struct oteli_limits *limits,
-                                                const char *key, size_t key_length,
-                                                const char *value, size_t length, uint64_t *seen)
+/* One has been written, up to `end`. */
+static OTELI_INLINE void oteli_short_keep(struct oteli_active_span *active, const uint8_t *end)
 {
-    const size_t inner = 6 + key_length + length;
-    if (OTELI_UNLIKELY(inner > OTELI_SHORT_INNER_MOST) ||
-        OTELI_UNLIKELY(length > limits->value_length))
-        return NULL;
-    *seen = oteli_short_key(at, key, key_length, inner);
-    uint8_t *const any = at + 4 + key_length;
-    oteli_put_four(any, OTELI_TAG(OTELI_KEY_VALUE_VALUE, OTELI_WIRE_BYTES), length + 2,
-                   OTELI_TAG(OTELI_ANY_STRING, OTELI_WIRE_BYTES), length);
-    *seen |= oteli_move(any + 4, value, length);
-    return any + 4 + length;
+    active->attribute_count++;
+    active->attributes.length = (uint32_t)(end - active->attributes.data);
+}
+
+/* Where the key of one goes that is written at `at`. */
+enum { OTELI_SHORT_HEAD = 4 };
+
+/* A byte in two places of a word: below its length, a field stands in front of its texts. */
+static OTELI_INLINE uint32_t oteli_short_twice(size_t length)
+{
+    uint32_t factor = 0x1000100;
+    __asm__("" : "+r"(factor)); /* multiply: additions and shifts are more instructions */
+    return (uint32_t)length * factor;
+}
+
+/* Tags and lengths of one with a value of `any` bytes, in front of its key; in one piece. */
+static OTELI_INLINE void oteli_short_put_head(uint8_t *at, size_t key_length, size_t any)
+{
+    const uint32_t none = OTELI_TAG(OTELI_SPAN_ATTRIBUTES, OTELI_WIRE_BYTES) |
+                          OTELI_KEY_VALUE_HEADS << 8 |
+                          OTELI_TAG(OTELI_KEY_VALUE_KEY, OTELI_WIRE_BYTES) << 16;
+    oteli_put_fixed32(at, none + (uint32_t)any * 0x100 + oteli_short_twice(key_length));
+}
+
+/* The value that such a head counts begins with this, and up to 255 in the fourth byte. */
+#define OTELI_SHORT_ANY(type, wire_type, length)                                    \
+    (OTELI_TAG(OTELI_KEY_VALUE_VALUE, OTELI_WIRE_BYTES) | (uint32_t)(length) << 8 | \
+     OTELI_TAG(type, wire_type) << 16)
+#define OTELI_SHORT_BOOL OTELI_SHORT_ANY(OTEL_VALUE_BOOL, OTELI_WIRE_VARINT, 2)
+#define OTELI_SHORT_INT OTELI_SHORT_ANY(OTEL_VALUE_INT, OTELI_WIRE_VARINT, 2)
+#define OTELI_SHORT_DOUBLE OTELI_SHORT_ANY(OTEL_VALUE_DOUBLE, OTELI_WIRE_FIXED64, 9)
+
+/* Of one of these three. */
+static inline otel_value_type oteli_short_type(uint32_t any)
+{
+    return (otel_value_type)(any >> 19);
+}
+
+/* Whether a string may go the short way. */
+static OTELI_INLINE bool oteli_short_fits(const struct oteli_limits *limits, size_t key_length,
+                                          size_t length)
+{
+    return OTELI_LIKELY(key_length + length <=
+                        OTELI_SHORT_INNER_MOST - OTELI_KEY_VALUE_HEADS - 2) &&
+           OTELI_LIKELY(length <= limits->value_length);
+}
+
+/* Write one at `at` around its key, which is there, and say where it ends: a string, and what it is
+ * made of; … */
+static OTELI_INLINE uint8_t *oteli_short_string(uint8_t *at, size_t key_length, const char *value,
+                                                size_t length, oteli_seen *seen)
+{
+    oteli_short_put_head(at, key_length, length + 2);
+    at += OTELI_SHORT_HEAD + key_length;
+    oteli_put_fixed32(at, OTELI_SHORT_ANY(OTELI_ANY_STRING, OTELI_WIRE_BYTES, 2) +
+                              oteli_short_twice(length));
+    *seen |= oteli_move(at + 4, value, length);
+    return at + 4 + length;
 }
 
 static inline uint64_t oteli_double_bits(double value)
@@ -103,38 +142,40 @@ static inline uint64_t oteli_double_bits(double value)
     return bits;
 }
 
-/* The same of a bool, an integer or a double; bits: a truth value, or the bytes of the number.
- * NULL: the key is not ASCII. */
-static OTELI_INLINE uint8_t *oteli_short_number(uint8_t *at, const char *key, size_t key_length,
-                                                otel_value_type type, uint64_t bits)
+/* Up to two bytes of varint. */
+enum { OTELI_SHORT_NUMBER_MOST = 0x3fff };
+
+/* … such a number; any: one of the three above; … */
+static OTELI_INLINE uint8_t *oteli_short_small(uint8_t *at, size_t key_length, uint64_t bits,
+                                               uint32_t any)
 {
-    const bool is_double = type == OTEL_VALUE_DOUBLE;
-    const bool is_small = !is_double && bits >> 14 == 0; /* two bytes at most, without a loop */
-    uint8_t *const any = at + 4 + key_length;
-    uint8_t *end = any + 4 + (bits > 0x7f);
-    unsigned first = (unsigned)bits | (unsigned)(bits > 0x7f) << 7;
-    any[4] = (uint8_t)(bits >> 7);
-    if (OTELI_UNLIKELY(!is_small)) {
-        end = is_double ? oteli_put_fixed64(any + 3, bits) : oteli_put_varint(any + 3, bits);
-        first = any[3];
+    uint8_t *const value = at + OTELI_SHORT_HEAD + key_length;
+    if (bits < 0x80) {
+        oteli_short_put_head(at, key_length, 2);
+        oteli_put_fixed32(value, any | (uint32_t)bits << 24);
+        return value + 4;
     }
-    const unsigned wire_type = is_double ? OTELI_WIRE_FIXED64 : OTELI_WIRE_VARINT;
-    oteli_put_four(any, OTELI_TAG(OTELI_KEY_VALUE_VALUE, OTELI_WIRE_BYTES), (size_t)(end - any) - 2,
-                   OTELI_TAG((unsigned)type, wire_type), first & 0xff);
-    const uint64_t seen = oteli_short_key(at, key, key_length, (size_t)(end - at) - 2);
-    return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0) ? end : NULL;
+    oteli_short_put_head(at, key_length, 3);
+    const uint64_t apart = bits + (bits & ~UINT64_C(0x7f)); /* 7 bits, 0, 7 bits */
+    oteli_put_fixed64(value, (apart << 24) + (any + UINT32_C(0x80000100)));
+    return value + 5;
 }
 
-/* It has been written, up to `end`. False: it was not. */
-static OTELI_INLINE bool oteli_short_keep(struct oteli_active_span *active, uint64_t bit,
-                                          const uint8_t *end)
+/* … any integer, or the bits of a double. */
+static OTELI_INLINE uint8_t *oteli_short_number(uint8_t *at, size_t key_length, uint64_t bits,
+                                                uint32_t any)
 {
-    if (OTELI_UNLIKELY(end == NULL))
-        return false;
-    active->attribute_filter |= bit;
-    active->attribute_count++;
-    active->attributes.length = (uint32_t)(end - active->attributes.data);
-    return true;
+    uint8_t *const value = at + OTELI_SHORT_HEAD + key_length;
+    uint8_t *end = value + 11;
+    oteli_put_fixed32(value, any);
+    if (any == OTELI_SHORT_DOUBLE) {
+        oteli_put_fixed64(value + 3, bits);
+    } else {
+        end = oteli_put_varint(value + 3, bits);
+        value[1] = (uint8_t)(end - value - 2);
+    }
+    oteli_short_put_head(at, key_length, (size_t)(end - value) - 2);
+    return end;
 }
 
 /* OTELI_SHORT_BUT_NOT_ASCII: it is written behind the others, and oteli_keep_short_utf8 or
@@ -146,37 +187,36 @@ static OTELI_INLINE enum oteli_short oteli_set_short_string(struct oteli_active_
                                                             const char *key, size_t key_length,
                                                             const char *value, size_t length)
 {
-    if (OTELI_UNLIKELY(key_length + length > OTELI_SHORT_INNER_MOST)) /* soon found out */
+    if (!oteli_short_fits(limits, key_length, length) ||
+        !oteli_short_begin(active, limits, key, key_length))
         return OTELI_NOT_SHORT;
-    const uint64_t bit = oteli_short_bit(key, key_length);
-    if (bit == 0 || OTELI_UNLIKELY((active->attribute_filter & bit) != 0) ||
-        !oteli_short_has_room(active, limits))
-        return OTELI_NOT_SHORT;
-    uint8_t *at = active->attributes.data + active->attributes.length;
-    uint64_t seen;
-    const uint8_t *end = oteli_short_string(at, limits, key, key_length, value, length, &seen);
-    if (OTELI_UNLIKELY(end == NULL))
-        return OTELI_NOT_SHORT;
-    if (OTELI_UNLIKELY((seen & OTELI_NOT_ASCII) != 0))
+    uint8_t *const at = active->attributes.data + active->attributes.length;
+    oteli_seen seen = oteli_move(at + OTELI_SHORT_HEAD, key, key_length);
+    const uint8_t *end = oteli_short_string(at, key_length, value, length, &seen);
+    if (OTELI_UNLIKELY(!oteli_saw_ascii(seen)))
         return OTELI_SHORT_BUT_NOT_ASCII;
-    (void)oteli_short_keep(active, bit, end);
+    oteli_short_keep(active, end);
     return OTELI_SHORT;
 }
 
 /* Keep it if its key and its value, which have these lengths, are UTF-8. */
 bool oteli_keep_short_utf8(struct oteli_active_span *active, size_t key_length, size_t length);
 
+typedef uint8_t *oteli_short_put(uint8_t *at, size_t key_length, uint64_t bits, uint32_t any);
+
+/* A number, by one of the two functions above. */
 static OTELI_INLINE bool oteli_set_short_number(struct oteli_active_span *active,
                                                 const struct oteli_limits *limits, const char *key,
-                                                size_t key_length, otel_value_type type,
-                                                uint64_t bits)
+                                                size_t key_length, uint64_t bits, uint32_t any,
+                                                oteli_short_put *put)
 {
-    const uint64_t bit = oteli_short_bit(key, key_length);
-    if (bit == 0 || OTELI_UNLIKELY((active->attribute_filter & bit) != 0) ||
-        !oteli_short_has_room(active, limits))
+    if (!oteli_short_begin(active, limits, key, key_length))
         return false;
-    uint8_t *at = active->attributes.data + active->attributes.length;
-    return oteli_short_keep(active, bit, oteli_short_number(at, key, key_length, type, bits));
+    uint8_t *const at = active->attributes.data + active->attributes.length;
+    if (OTELI_UNLIKELY(!oteli_saw_ascii(oteli_move(at + OTELI_SHORT_HEAD, key, key_length))))
+        return false;
+    oteli_short_keep(active, put(at, key_length, bits, any));
+    return true;
 }
 
 #endif

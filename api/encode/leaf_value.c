@@ -30,8 +30,8 @@ uint8_t *oteli_text_put(uint8_t *at, const char *text, size_t length, size_t siz
 
 uint8_t *oteli_text_copy(uint8_t *at, const char *text, size_t length)
 {
-    const uint64_t seen = oteli_move(at, text, length);
-    if (OTELI_UNLIKELY((seen & OTELI_NOT_ASCII) != 0) &&
+    const oteli_seen seen = oteli_move(at, text, length);
+    if (OTELI_UNLIKELY(!oteli_saw_ascii(seen)) &&
         oteli_utf8_valid_prefix((const char *)at, length) != length)
         return NULL;
     return at + length;

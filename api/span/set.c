@@ -15,8 +15,9 @@
 /* Whether the span is the current one, and records. */
 static OTELI_INLINE bool is_current(const struct oteli_active_span *top, otel_span_ref span)
 {
-    return span.place == top->self.opaque[3] && span.id == top->self.opaque[2] &&
-           oteli_active_records(top);
+    return OTELI_LIKELY(span.place == top->self.opaque[3]) &&
+           OTELI_LIKELY(span.id == top->self.opaque[2]) &&
+           OTELI_LIKELY((span.place & OTEL_SPAN_IS_RECORDING_) != 0);
 }
 
 /* The active span of a handle, with the state busy and a detached one locked for one change; NULL:
@@ -113,35 +114,39 @@ void otel_span_set_value_n(otel_span_ref span, const char *key, size_t key_lengt
     let_go(active);
 }
 
-/* What is not short: the state is busy until it is set. */
-static OTELI_NOINLINE void set_string_busy(struct oteli_active_span *active, const char *key,
+/* What is not short: the state is busy until it is set. Where functions call one another as their
+ * last, their arguments stay in the same registers. */
+static OTELI_NOINLINE void set_string_busy(struct oteli_active_span *active,
+                                           struct oteli_thread *thread, const char *key,
                                            size_t key_length, const char *value, size_t length)
 {
     const otel_value any = otel_value_string_n(value, value != NULL ? length : 0);
-    oteli_active_set(active, &oteli_self->limits, key, key_length, &any);
+    oteli_active_set(active, &thread->limits, key, key_length, &any);
     let_go(active);
 }
 
 /* It has been written in the short way. */
-static OTELI_NOINLINE void set_utf8_busy(struct oteli_active_span *active, const char *key,
+static OTELI_NOINLINE void set_utf8_busy(struct oteli_active_span *active,
+                                         struct oteli_thread *thread, const char *key,
                                          size_t key_length, const char *value, size_t length)
 {
     if (OTELI_LIKELY(oteli_keep_short_utf8(active, key_length, length)))
         let_go(active);
     else
-        set_string_busy(active, key, key_length, value, length);
+        set_string_busy(active, thread, key, key_length, value, length);
 }
 
-static OTELI_NOINLINE void set_number_busy(struct oteli_active_span *active, const char *key,
-                                           size_t key_length, otel_value_type type, uint64_t bits)
+static OTELI_NOINLINE void set_number_busy(struct oteli_active_span *active,
+                                           struct oteli_thread *thread, const char *key,
+                                           size_t key_length, uint64_t bits, uint32_t any)
 {
-    otel_value any = otel_value_int((int64_t)bits);
-    if (type == OTEL_VALUE_DOUBLE)
-        memcpy(&any.as.real, &bits, sizeof bits);
-    else if (type == OTEL_VALUE_BOOL)
-        any.as.boolean = bits != 0;
-    any.type = type;
-    oteli_active_set(active, &oteli_self->limits, key, key_length, &any);
+    otel_value value = otel_value_int((int64_t)bits);
+    value.type = oteli_short_type(any);
+    if (any == OTELI_SHORT_DOUBLE)
+        memcpy(&value.as.real, &bits, sizeof bits);
+    else if (any == OTELI_SHORT_BOOL)
+        value.as.boolean = bits != 0;
+    oteli_active_set(active, &thread->limits, key, key_length, &value);
     let_go(active);
 }
 
@@ -149,29 +154,16 @@ static OTELI_COLD void set_string_any(otel_span_ref span, const char *key, size_
                                       const char *value, size_t length)
 {
     struct oteli_active_span *active = grab_any(span);
-    if (OTELI_UNLIKELY(active == NULL))
-        return;
-    const enum oteli_short how =
-        oteli_set_short_string(active, &oteli_self->limits, key, key_length, value, length);
-    if (OTELI_LIKELY(how == OTELI_SHORT))
-        let_go(active);
-    else if (how == OTELI_SHORT_BUT_NOT_ASCII)
-        set_utf8_busy(active, key, key_length, value, length);
-    else
-        set_string_busy(active, key, key_length, value, length);
+    if (active != NULL)
+        set_string_busy(active, oteli_self, key, key_length, value, length);
 }
 
 static OTELI_COLD void set_number_any(otel_span_ref span, const char *key, size_t key_length,
-                                      uint64_t bits, otel_value_type type)
+                                      uint64_t bits, uint32_t any)
 {
     struct oteli_active_span *active = grab_any(span);
-    if (OTELI_UNLIKELY(active == NULL))
-        return;
-    if (OTELI_LIKELY(
-            oteli_set_short_number(active, &oteli_self->limits, key, key_length, type, bits)))
-        let_go(active);
-    else
-        set_number_busy(active, key, key_length, type, bits);
+    if (active != NULL)
+        set_number_busy(active, oteli_self, key, key_length, bits, any);
 }
 
 OTELI_HOT void otel_span_set_string_n(otel_span_ref span, const char *key, size_t key_length,
@@ -188,41 +180,56 @@ OTELI_HOT void otel_span_set_string_n(otel_span_ref span, const char *key, size_
     if (OTELI_LIKELY(how == OTELI_SHORT))
         let_go_fast(thread, active);
     else if (how == OTELI_SHORT_BUT_NOT_ASCII)
-        set_utf8_busy(active, key, key_length, value, length);
+        set_utf8_busy(active, thread, key, key_length, value, length);
     else
-        set_string_busy(active, key, key_length, value, length);
+        set_string_busy(active, thread, key, key_length, value, length);
 }
 
 static OTELI_INLINE void set_number(otel_span_ref span, const char *key, size_t key_length,
-                                    otel_value_type type, uint64_t bits)
+                                    uint64_t bits, uint32_t any, oteli_short_put *put)
 {
     struct oteli_thread *thread = oteli_self;
     struct oteli_active_span *active = grab_fast(thread, span);
     if (OTELI_UNLIKELY(active == NULL))
-        set_number_any(span, key, key_length, bits, type);
+        set_number_any(span, key, key_length, bits, any);
     else if (OTELI_LIKELY(
-                 oteli_set_short_number(active, &thread->limits, key, key_length, type, bits)))
+                 oteli_set_short_number(active, &thread->limits, key, key_length, bits, any, put)))
         let_go_fast(thread, active);
     else
-        set_number_busy(active, key, key_length, type, bits);
+        set_number_busy(active, thread, key, key_length, bits, any);
+}
+
+static OTELI_NOINLINE OTELI_HOT void set_small(otel_span_ref span, const char *key,
+                                               size_t key_length, uint64_t bits, uint32_t any)
+{
+    set_number(span, key, key_length, bits, any, oteli_short_small);
+}
+
+static OTELI_NOINLINE OTELI_HOT void set_large(otel_span_ref span, const char *key,
+                                               size_t key_length, uint64_t bits, uint32_t any)
+{
+    set_number(span, key, key_length, bits, any, oteli_short_number);
 }
 
 OTELI_HOT void otel_span_set_int_n(otel_span_ref span, const char *key, size_t key_length,
                                    int64_t value)
 {
-    set_number(span, key, key_length, OTEL_VALUE_INT, (uint64_t)value);
+    if (OTELI_LIKELY((uint64_t)value <= OTELI_SHORT_NUMBER_MOST))
+        set_small(span, key, key_length, (uint64_t)value, OTELI_SHORT_INT);
+    else
+        set_large(span, key, key_length, (uint64_t)value, OTELI_SHORT_INT);
 }
 
 OTELI_HOT void otel_span_set_double_n(otel_span_ref span, const char *key, size_t key_length,
                                       double value)
 {
-    set_number(span, key, key_length, OTEL_VALUE_DOUBLE, oteli_double_bits(value));
+    set_large(span, key, key_length, oteli_double_bits(value), OTELI_SHORT_DOUBLE);
 }
 
 OTELI_HOT void otel_span_set_bool_n(otel_span_ref span, const char *key, size_t key_length,
                                     bool value)
 {
-    set_number(span, key, key_length, OTEL_VALUE_BOOL, value);
+    set_small(span, key, key_length, value, OTELI_SHORT_BOOL);
 }
 
 void otel_span_add_event_p(const otel_span *span, const char *name, size_t name_length,

@@ -65,12 +65,10 @@ static inline uint8_t oteli_span_wire_kind(otel_span_kind kind)
  * OTELI_NAME_INLINE bytes. */
 static inline bool oteli_span_put_short_name(void *at, const char *name, size_t length)
 {
-    uint64_t seen = OTELI_NOT_ASCII;
     if (OTELI_LIKELY(length - 8 <= 8)) /* the most frequent lengths, before the bounds */
-        seen = oteli_move_8_twice(at, name, length);
-    else if (OTELI_LIKELY(length - 1 < OTELI_NAME_INLINE))
-        seen = oteli_move(at, name, length);
-    return OTELI_LIKELY((seen & OTELI_NOT_ASCII) == 0);
+        return OTELI_LIKELY((oteli_move_8_twice(at, name, length) & OTELI_NOT_ASCII) == 0);
+    return OTELI_LIKELY(length - 1 < OTELI_NAME_INLINE) &&
+           OTELI_LIKELY(oteli_saw_ascii(oteli_move(at, name, length)));
 }
 
 static OTELI_COLD bool oteli_span_ask_sampler(struct oteli_thread *thread,
