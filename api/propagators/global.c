@@ -59,10 +59,12 @@ otel_context otel_propagator_extract_from(const otel_propagator *propagator,
                                           const otel_context *context,
                                           const otel_carrier_reader *reader)
 {
-    const otel_context current = otel_current_context();
     if (propagator == NULL)
         propagator = &none;
-    return propagator->extract(propagator->state, context != NULL ? context : &current, reader);
+    if (context != NULL)
+        return propagator->extract(propagator->state, context, reader);
+    const otel_context current = otel_current_context();
+    return propagator->extract(propagator->state, &current, reader);
 }
 
 otel_context otel_propagator_extract(const otel_propagator *propagator, const otel_context *context,
