@@ -194,8 +194,8 @@ static void describe_server(struct request *request, otel_slice method, otel_sli
              said.client.length != 0 ? said.client : options->peer_address);
     add_network(request);
     add_text(request, OTEL_SEMCONV_HTTP_ROUTE, options->route);
-    if (has_headers)
-        add_text(request, OTEL_SEMCONV_USER_AGENT_ORIGINAL, lent_header(request, "user-agent"));
+    add_text(request, OTEL_SEMCONV_USER_AGENT_ORIGINAL,
+             has_headers ? lent_header(request, "user-agent") : options->user_agent);
 }
 
 static void describe_client(struct request *request, otel_slice target)

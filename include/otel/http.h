@@ -69,6 +69,10 @@ typedef struct otel_http_options {
     void *carrier;
 
     otel_context *context; /* is set to the span's, with its baggage; NULL: not wanted */
+
+    /* Server: the User-Agent, where there is no get_header: for a program that has extracted
+     * `parent` itself, and knows its headers. */
+    otel_slice user_agent;
 } otel_http_options;
 
 #define OTEL_HTTP_OPTIONS(...) \

@@ -315,6 +315,15 @@ TEST(versions_of_the_protocol)
     }
 }
 
+TEST(a_server_that_knows_its_headers_needs_no_getter)
+{
+    serve("GET", NULL,
+          OTEL_HTTP_OPTIONS(.authority = otel_slice_of("e.com"),
+                            .user_agent = otel_slice_of("agent/1")));
+    check_attributes(SERVER
+                     "http server.address=e.com server.port=80 user_agent.original=agent/1 ");
+}
+
 static const struct {
     const char *name, *value, *attributes;
 } proxies[] = {
