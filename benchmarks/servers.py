@@ -71,6 +71,8 @@ def measure(options, kind):
         print_case(options.name, case, slices[case], slices["bare"], sums[case])
     for case in cases[1:] if options.account else []:
         for thread in ("worker", "exporter"):
+            if not any(each[thread] for each in slices[case]):
+                continue  # the worker exports
             counted = [[collections.Counter({thread: per_request(each, thread)}) for each in slices[which]]
                        for which in (case, "bare")]
             ours_ns, bare_ns = (servers_account.quiet_mean(counts)[thread] for counts in counted)

@@ -160,7 +160,7 @@ class Server:
 
 
 class Nginx(Server):
-    cases = ("bare", "off", "disabled", "sampled_1", "all", "all_apart")
+    cases = ("bare", "off", "disabled", "sampled_1", "all")  # there is no exporter thread to put apart
 
     @staticmethod
     def build(options):

@@ -41,13 +41,6 @@ const char *ngx_http_otel_get_header(void *carrier, const char *name, size_t ind
     return (const char *)header->value.data;
 }
 
-const char *ngx_http_otel_get_plain_header(void *carrier, const char *name, size_t index,
-                                           size_t *length)
-{
-    const bool is_plain = strcmp(name, *name == 'h' ? "host" : "user-agent") == 0;
-    return is_plain ? ngx_http_otel_get_header(carrier, name, index, length) : NULL;
-}
-
 void ngx_http_otel_set_header(void *carrier, const char *name, const char *value, size_t length)
 {
     ngx_http_request_t *r = carrier;

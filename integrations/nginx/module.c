@@ -3,28 +3,28 @@
  *
  * Only workers start an SDK, when they have given up their privileges, in the environment that
  * nginx.conf gives them (`env`): not the master, nor `nginx -t`, nor the cache's processes.
- * A timer writes what otel-c has to say to the error log: most messages come on the exporter
- * thread, and a log of nginx has a cached time and a state that only the worker may use. */
+ * The SDK has no thread: the event loop watches its descriptor, and exports. A second thread would
+ * make glibc's system calls and malloc dearer. */
 #include "module.h"
 
+#include <ngx_channel.h>
+
 /* How long the end of a worker may take; nginx kills one that it stops after 1.5 s. */
-enum { QUIT_MS = 5000, STOP_MS = 1000, MESSAGES_MS = 1000 };
+enum { QUIT_MS = 5000, STOP_MS = 1000 };
 
 otel_tracer *ngx_http_otel_tracer;
 
-/* Warnings are errors to nginx, whose logs leave its own warnings out unless told otherwise. */
-static void log_messages(ngx_event_t *timer)
+/* Export what can be exported without waiting, and write what otel-c has to say to the error log.
+ * Warnings are errors to nginx, whose logs leave its own warnings out unless told otherwise. */
+static void export_and_log(ngx_event_t *unused)
 {
     otel_log_level level;
     char text[OTEL_LOG_MESSAGE_SIZE];
+    (void)otel_poll(0);
     while (otel_log_take(&level, text, sizeof text))
         ngx_log_error((level <= OTEL_LOG_WARN ? NGX_LOG_ERR : NGX_LOG_NOTICE), ngx_cycle->log, 0,
                       "otel-c: %s", text);
-    ngx_add_timer(timer, MESSAGES_MS);
 }
-
-static ngx_connection_t no_connection = {.fd = -1}; /* for nginx's messages about timers */
-static ngx_event_t messages = {.handler = log_messages, .data = &no_connection, .cancelable = 1};
 
 static ngx_int_t start_worker(ngx_cycle_t *cycle)
 {
@@ -32,11 +32,14 @@ static ngx_int_t start_worker(ngx_cycle_t *cycle)
     const bool is_worker = ngx_process == NGX_PROCESS_WORKER || ngx_process == NGX_PROCESS_SINGLE;
     if (is_wanted == NULL || !*is_wanted || !is_worker)
         return NGX_OK;
-    messages.log = cycle->log;
     otel_log_set_handler(otel_log_keep, NULL);
     const otel_sdk_options defaults = {.size = sizeof defaults, .service_name = "nginx"};
-    const otel_status status = otel_start(OTEL_SDK_OPTIONS(.defaults = &defaults));
-    log_messages(&messages);
+    otel_status status = otel_start(OTEL_SDK_OPTIONS(.defaults = &defaults, .threadless = true));
+    const int fd = otel_poll_fd();
+    /* Watched by level, and no alert if it is open at the end, as nginx's own channel. */
+    if (fd >= 0 && ngx_add_channel_event(cycle, fd, NGX_READ_EVENT, export_and_log) != NGX_OK)
+        status = OTEL_ERROR_SYSTEM;
+    export_and_log(NULL);
     if (status == OTEL_OK)
         ngx_http_otel_tracer = otel_tracer_get("otel-c.nginx", OTEL_VERSION);
     else
@@ -54,7 +57,7 @@ static void end_worker(ngx_cycle_t *cycle)
         return;
     ngx_http_otel_tracer = NULL;
     const bool is_whole = otel_shutdown(ngx_terminate ? STOP_MS : QUIT_MS) == OTEL_OK;
-    log_messages(&messages);
+    export_and_log(NULL);
     const ngx_uint_t level = is_whole ? NGX_LOG_NOTICE : NGX_LOG_WARN;
     otel_stats stats = {.size = sizeof stats};
     for (size_t i = 0; otel_stats_read(i, &stats) == OTEL_OK; i++) {

@@ -60,7 +60,6 @@ void ngx_http_otel_call_leave(struct ngx_http_otel_request *request);
 /* headers.c. The carrier is an ngx_http_request_t. Before headers are set, own_headers gives it a
  * list of its own, without those that the propagators set. False: no memory. */
 otel_get_header ngx_http_otel_get_header;
-otel_get_header ngx_http_otel_get_plain_header; /* Host and User-Agent only */
 otel_set_header ngx_http_otel_set_header;
 bool ngx_http_otel_own_headers(ngx_http_request_t *r);
 

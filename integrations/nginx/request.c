@@ -66,14 +66,17 @@ static void start_server(struct ngx_http_otel_request *request, uint64_t start_n
     ngx_str_t route = clcf->name;
     if (conf->route != NULL && ngx_http_complex_value(r, conf->route, &route) != NGX_OK)
         route.len = 0;
-    otel_http_options options = {.size = sizeof options, .parent = &parent, .carrier = r};
+    otel_http_options options = {.size = sizeof options, .parent = &parent};
     options.start_ns = start_ns;
     options.scheme = otel_slice_of(r->http_connection->ssl ? "https" : "http");
     options.route = ngx_http_otel_slice(route);
     options.protocol_version = ngx_http_otel_slice(r->http_protocol);
     options.peer_address = ngx_http_otel_slice(r->connection->addr_text);
     options.peer_port = ngx_inet_get_port(r->connection->sockaddr);
-    options.get_header = ngx_http_otel_get_plain_header;
+    if (r->headers_in.host != NULL)
+        options.authority = ngx_http_otel_slice(r->headers_in.host->value);
+    if (r->headers_in.user_agent != NULL)
+        options.user_agent = ngx_http_otel_slice(r->headers_in.user_agent->value);
     options.context = &request->context;
     otel_span span;
     otel_http_start_p(&span, ngx_http_otel_tracer, OTEL_SPAN_KIND_SERVER,

@@ -7,6 +7,7 @@
 It needs nginx, its headers (nginx-dev) and curl with HTTP/2.
 """
 import concurrent.futures
+import contextlib
 import http.client
 import os
 import pathlib
@@ -16,6 +17,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
@@ -480,6 +482,7 @@ tracer_provider:
             nginx = self.start("location / { return 200; }", main=f"env OTEL_CONFIG_FILE={file.name};", service=None,
                                endpoint="http://127.0.0.1:1")
             nginx.request("/")
+            self.assertEqual([threads for _, threads in nginx.workers().values()], [1])
             nginx.quit()
         self.check_tree("nginx server GET / 200")
 
@@ -491,6 +494,78 @@ tracer_provider:
         for text in "OTEL_BSP_MAX_QUEUE_SIZE", "export":
             line = re.compile(rf"^\d{{4}}/\d\d/\d\d \d\d:\d\d:\d\d \[error\] {worker}#{worker}: otel-c: .*{text}", re.M)
             scene.wait_for(lambda: line.search(nginx.log()), f"a message with {text}")
+
+
+class Loops(Case):
+    """The worker's event loop exports: what else it does has to go on meanwhile."""
+
+    def check_bursts(self, nginx, before=0):
+        """Each is exported before the next, so the descriptor has to be seen every time."""
+        for count in range(before + 1, before + 21):
+            self.assertEqual(nginx.request("/")[0], 200)
+            scene.wait_for(lambda: len(self.receiver.spans()) >= count, f"span {count}")
+
+    def test_the_worker_stays_a_process_of_one_thread(self):
+        nginx = self.start("location / { return 200; }", endpoint=f"http://localhost:{self.receiver.port}",
+                           main="env OTEL_BSP_SCHEDULE_DELAY=1;")
+        self.check_bursts(nginx)
+        self.assertEqual(list(nginx.workers().values()), [("nginx: worker process", 1)])
+        self.check_sums(nginx.quit(), delivered=20)
+
+    def test_every_event_method_sees_every_batch(self):
+        for method in "epoll", "poll", "select":
+            with self.subTest(method), Receiver() as self.receiver:
+                nginx = scene.Nginx(self.receiver.endpoint, "location / { return 200; }",
+                                    main="env OTEL_BSP_SCHEDULE_DELAY=1;",
+                                    events=f"worker_connections 64; use {method};")
+                if "invalid event type" in nginx.run("-t").communicate(timeout=scene.SECONDS)[0]:
+                    nginx.folder.cleanup()
+                    self.skipTest(f"an nginx without {method}")
+                with nginx:
+                    self.check_bursts(nginx)
+                    self.check_sums(nginx.quit(), delivered=20)
+
+    def test_a_single_process_exports(self):
+        nginx = self.start("location / { return 200; }", main="master_process off; env OTEL_BSP_SCHEDULE_DELAY=1;")
+        self.check_bursts(nginx)
+        self.check_sums(nginx.quit(), delivered=20)
+
+    def test_a_worker_without_connections_left_exports(self):
+        """Of eight, two listen, one is for the master, and one for the export."""
+        nginx = self.start("location / { return 200; }", main="env OTEL_BSP_SCHEDULE_DELAY=1;",
+                           events="worker_connections 8;")
+        with contextlib.ExitStack() as held:
+            def begin(text):
+                client = held.enter_context(socket.create_connection(("127.0.0.1", nginx.port), scene.SECONDS))
+                client.sendall(text)
+                return client
+
+            def is_full():
+                begin(b"GET / HTTP/1.1\r\n")  # which nginx does not close for the next, as it has begun
+                return "connections are not enough\n" in nginx.log()
+
+            for _ in range(30):  # kept alive; nginx closes the oldest of them for the next
+                self.assertIn(b" 200 ", begin(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n").recv(4096))
+            scene.wait_for(is_full, "no connection left")
+            scene.wait_for(lambda: len(self.receiver.spans()) >= 30, "30 spans")
+        self.check_bursts(nginx, 30)
+        nginx.quit()
+
+    def test_requests_are_served_while_a_receiver_hangs(self):
+        for number, seconds in (signal.SIGTERM, 1), (signal.SIGQUIT, 5):
+            with socket.create_server(("127.0.0.1", 0)) as hanging:  # it takes connections, and says nothing
+                nginx = self.start("location / { return 200; }", main="env OTEL_BSP_SCHEDULE_DELAY=1;",
+                                   endpoint=f"http://127.0.0.1:{hanging.getsockname()[1]}")
+                nginx.request("/")
+                with hanging.accept()[0] as connection:
+                    self.assertIn(b"POST", connection.recv(4))
+                    began = time.monotonic()
+                    for _ in range(100):
+                        self.assertEqual(nginx.request("/")[0], 200)
+                    self.assertLess(time.monotonic() - began, 1)
+                    began = time.monotonic()
+                    self.check_sums(nginx.quit(number), ended=101, dropped=101)
+                    self.assertLess(time.monotonic() - began, seconds + 0.5)
 
 
 class Lives(Case):
@@ -513,12 +588,7 @@ class Lives(Case):
 
     def test_only_workers_start_an_sdk(self):
         nginx = self.start("location / { return 200; }", "proxy_cache_path cache keys_zone=a:1m;", workers=2)
-        scene.wait_for(lambda: sum("otel-export" in names for _, names in nginx.workers().values()) == 2,
-                       "two workers with an exporter thread")
-        helpers = [names for title, names in nginx.workers().values() if "cache" in title]
-        self.assertTrue(helpers)
-        for names in helpers:
-            self.assertNotIn("otel-export", names)
+        scene.wait_for(lambda: any("cache" in title for title, _ in nginx.workers().values()), "the cache's processes")
         self.assertEqual(len(nginx.quit()), 2)
         self.assertEqual(self.receiver.heard, [])
 

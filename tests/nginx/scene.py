@@ -42,7 +42,7 @@ error_log error.log notice;
 {name}
 env OTEL_EXPORTER_OTLP_ENDPOINT={endpoint};
 {main}
-events {{ worker_connections 512; }}
+events {{ {events} }}
 http {{
     access_log off;
     client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
@@ -95,13 +95,15 @@ class Nginx:
             cls.preload = subprocess.run(["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True,
                                          text=True).stdout.strip()
 
-    def __init__(self, endpoint, server, http="", main="", workers=1, service="front", environment=None):
+    def __init__(self, endpoint, server, http="", main="", workers=1, service="front", environment=None,
+                 events="worker_connections 512;"):
         self.folder = tempfile.TemporaryDirectory(prefix="otel-nginx-")
         self.path = pathlib.Path(self.folder.name)
         self.port, self.port2 = free_port(), free_port()
         self.text = CONFIGURATION.format(
             user="user root;" if os.geteuid() == 0 else "", module=self.module, workers=workers,
-            name=f"env OTEL_SERVICE_NAME={service};" if service else "", endpoint=endpoint, main=main, http=http, server=server, port=self.port, port2=self.port2)
+            name=f"env OTEL_SERVICE_NAME={service};" if service else "", endpoint=endpoint, main=main,
+            events=events, http=http, server=server, port=self.port, port2=self.port2)
         self.service = service
         self.environment = environment or {}  # of the command that starts nginx
         self.process = None
@@ -146,14 +148,13 @@ class Nginx:
         return (self.path / name).read_text(errors="replace")
 
     def workers(self):
-        """The processes that nginx has started, with the names of their threads: {pid: (title, names)}."""
+        """The processes that nginx has started, with the number of their threads: {pid: (title, number)}."""
         found = {}
         for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
             try:
                 if int(stat.read_text().rpartition(")")[2].split()[1]) == self.process.pid:
                     title = (stat.parent / "cmdline").read_text().strip("\0 ")
-                    names = {task.read_text().strip() for task in stat.parent.glob("task/*/comm")}
-                    found[int(stat.parent.name)] = (title, names)
+                    found[int(stat.parent.name)] = (title, len(list(stat.parent.glob("task/*"))))
             except (OSError, ValueError):
                 pass  # it has ended
         return found
@@ -180,6 +181,8 @@ class Nginx:
         """Ends nginx, and returns the final sums of its workers, as dictionaries."""
         self.send(number)
         self.process.wait(SECONDS)
+        if "left in connection" in self.log():
+            raise AssertionError(self.log())
         return sums_of(self.log())
 
 
