@@ -11,9 +11,15 @@
 
 enum { READER, WRITER };
 
+/* What the kernel gives back when it can be read from: no program's own set says that. */
+static uint64_t mark_of(int fd)
+{
+    return UINT64_C(0x6f74656c) << 32 | (uint32_t)fd;
+}
+
 static bool control(int epoll_fd, int operation, int fd, uint32_t events)
 {
-    struct epoll_event event = {.events = events, .data.fd = fd};
+    struct epoll_event event = {.events = events, .data.u64 = mark_of(fd)};
     return epoll_ctl(epoll_fd, operation, fd, &event) == 0;
 }
 
@@ -87,6 +93,15 @@ bool oteli_epoll_set_socket(struct oteli_epoll_set *set, int fd, bool reads, boo
                             (errno == EEXIST && control(set->fd, EPOLL_CTL_MOD, fd, events));
     set->has_unwatched_socket |= !is_watched;
     return is_watched;
+}
+
+int oteli_epoll_set_wait(const struct oteli_epoll_set *set, int timeout_ms)
+{
+    struct epoll_event events[2];
+    const int count = epoll_wait(set->fd, events, 2, timeout_ms);
+    if (count < 0 && errno != EINTR)
+        return -1;
+    return count == 1 && set->read_fd != -1 && events[0].data.u64 == mark_of(set->read_fd);
 }
 
 void oteli_epoll_set_keep(struct oteli_epoll_set *set, int fd)

@@ -46,6 +46,10 @@ void oteli_epoll_set_arm(struct oteli_epoll_set *set, bool armed);
  * neither: no longer. false: that is not possible. */
 bool oteli_epoll_set_socket(struct oteli_epoll_set *set, int fd, bool reads, bool writes);
 
+/* Wait, where this is known to be ours. 1: it still is, and nothing but the socket that was set
+ * last, to be read, has made it readable; 0: that is not known; -1: it cannot be waited for. */
+int oteli_epoll_set_wait(const struct oteli_epoll_set *set, int timeout_ms);
+
 /* No longer for this one, most likely because the request is through: the next one reads from it
  * again. It may stay until oteli_epoll_set_settle, which comes before any wait. */
 void oteli_epoll_set_keep(struct oteli_epoll_set *set, int fd);

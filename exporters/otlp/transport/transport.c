@@ -185,7 +185,9 @@ static bool drive(struct oteli_transport *transport)
         say_why_disowned(transport);
         return true;
     }
-    forget_wakes(transport);
+    if (!transport->only_answers)
+        forget_wakes(transport);
+    transport->only_answers = false;
     const bool is_through = perform_once(transport);
     oteli_transport_leave(transport);
     return is_through;
@@ -202,7 +204,9 @@ static void break_off(struct oteli_transport *transport)
 /* Enter with handles that are free for a request. */
 static bool make_ready(struct oteli_transport *transport)
 {
-    if (oteli_transport_enter(transport)) {
+    transport->only_answers = false;
+    if (transport->is_running || transport->is_spoilt ? oteli_transport_enter(transport)
+                                                      : oteli_transport_enter_again(transport)) {
         if (transport->is_running)
             break_off(transport);
         if (!transport->is_spoilt || oteli_transport_reopen(transport))
@@ -262,10 +266,13 @@ void oteli_transport_start(struct oteli_transport *transport,
 void oteli_transport_wait(struct oteli_transport *transport, int timeout_ms)
 {
     /* A request that runs was gone on with a moment ago: whose the descriptor is, is known. */
-    const bool is_known = transport->is_running && transport->epoll_set.is_armed;
-    struct pollfd event = {.fd = is_known ? transport->epoll_set.fd
-                                          : oteli_transport_descriptor(transport),
-                           .events = POLLIN};
+    const int answers = transport->is_running && transport->epoll_set.is_armed
+                            ? oteli_epoll_set_wait(&transport->epoll_set, timeout_ms)
+                            : -1;
+    transport->only_answers = answers == 1;
+    if (answers >= 0)
+        return;
+    struct pollfd event = {.fd = oteli_transport_descriptor(transport), .events = POLLIN};
     if (event.fd == -1 && (timeout_ms < 0 || timeout_ms > PAUSE_MS))
         timeout_ms = PAUSE_MS;
     (void)poll(&event, 1, timeout_ms);

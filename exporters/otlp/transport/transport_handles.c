@@ -293,12 +293,15 @@ bool oteli_transport_is_ours(const struct oteli_transport *transport)
            (transport->epoll_set.fd == -1 || oteli_epoll_set_is_ours(&transport->epoll_set));
 }
 
-/* Those descriptors that a request uses on its way; the others were looked at when it started. */
+/* Those descriptors that a request uses on its way. */
 static bool is_ours_on_the_way(const struct oteli_transport *transport)
 {
+    const bool is_known = transport->only_answers; /* the set; and the waker is not read from */
     return transport->easy != NULL && transport->process == (uint32_t)getpid() &&
-           oteli_sockets_of_curl_are_ours(&transport->sockets, transport->waker[0]) &&
-           (transport->epoll_set.fd == -1 || oteli_epoll_set_has_reader(&transport->epoll_set));
+           oteli_sockets_of_curl_are_ours(&transport->sockets,
+                                          is_known ? -1 : transport->waker[0]) &&
+           (is_known || transport->epoll_set.fd == -1 ||
+            oteli_epoll_set_has_reader(&transport->epoll_set));
 }
 
 static bool enter_if(const struct oteli_transport *transport,

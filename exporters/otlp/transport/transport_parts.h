@@ -60,6 +60,7 @@ struct oteli_transport {
     unsigned futile_calls; /* of curl in a row that sent nothing of it */
     curl_socket_t room_fd; /* curl waits for room in it; -1: in none */
     CURLcode result;
+    bool only_answers; /* the last wait ended because there is something to read from its socket */
     bool was_connected;
     bool body_was_sent;
     bool is_too_long;
@@ -134,9 +135,9 @@ static inline bool oteli_transport_is_over(const struct oteli_transport *transpo
     return transport->is_tls && oteli_tls_is_over();
 }
 
-/* Call curl with the handles from here to leave. False: they are not to be touched. `again`: to go
- * on with a request, which may be done each time that something has come; neither handles nor
- * wakers are closed. */
+/* Call curl with the handles from here to leave. False: they are not to be touched. `again`: to
+ * begin or go on with a request, which may be done each time that something has come; neither
+ * handles nor wakers are closed. */
 bool oteli_transport_enter(const struct oteli_transport *transport);
 bool oteli_transport_enter_again(const struct oteli_transport *transport);
 void oteli_transport_leave(const struct oteli_transport *transport);

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -494,6 +495,38 @@ TEST(a_connection_that_was_written_to_is_not_kept)
 
     assert_false(is_readable(watched.set.fd, 0));
     watch_end(&watched);
+}
+
+TEST(a_wait_says_whether_nothing_but_the_connection_has_ended_it)
+{
+    struct watched watched;
+    watch_begin(&watched);
+    oteli_epoll_set_arm(&watched.set, true);
+    assert_true(oteli_epoll_set_socket(&watched.set, watched.connection[0], true, false));
+    assert_int_equal(oteli_epoll_set_wait(&watched.set, 0), 1);
+
+    assert_int_equal(send(watched.set.waker[1], "", 1, 0), 1);
+
+    assert_int_equal(oteli_epoll_set_wait(&watched.set, 0), 0);
+    watch_end(&watched);
+}
+
+TEST(a_set_of_the_program_in_its_place_says_nothing)
+{
+    struct watched watched;
+    watch_begin(&watched);
+    assert_true(oteli_epoll_set_socket(&watched.set, watched.connection[0], true, false));
+    const int others = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = watched.connection[0]};
+    assert_int_equal(epoll_ctl(others, EPOLL_CTL_ADD, watched.connection[0], &event), 0);
+    assert_int_equal(dup2(others, watched.set.fd), watched.set.fd);
+    const int number = watched.set.fd;
+
+    assert_int_equal(oteli_epoll_set_wait(&watched.set, 0), 0);
+
+    watch_end(&watched);
+    close(number);
+    close(others);
 }
 
 TEST(another_connection_with_the_number_of_a_kept_one_is_watched)
