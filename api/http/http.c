@@ -9,6 +9,7 @@
 #include "api/http/methods.h"
 #include "api/http/url.h"
 #include "api/span/inspect.h"
+#include "common/base/atomic.h"
 #include "common/base/sized.h"
 #include <otel/http.h>
 #include <otel/semconv.h>
@@ -27,38 +28,40 @@ enum {
 struct request {
     const otel_http_options *options;
     otel_attribute attributes[ATTRIBUTES_MOST];
-    size_t count;
     struct oteli_url_text text;
 };
 
-/* Field by field: whole values are moved through memory once more. */
-static inline otel_attribute *add(struct request *request, const char *key, otel_value_type type)
+/* Attributes are added at `next`, and what comes behind is returned. They are written field by
+ * field: whole values are moved through memory once more. */
+
+static OTELI_INLINE void put_key(otel_attribute *next, const char *key, otel_value_type type)
 {
-    otel_attribute *next = &request->attributes[request->count++];
     next->key = key;
     next->key_length = strlen(key);
     next->value.type = type;
     next->value.reserved = 0;
-    return next;
 }
 
-static inline void add_text(struct request *request, const char *key, otel_slice text)
+static OTELI_INLINE otel_attribute *add_text(otel_attribute *next, const char *key, otel_slice text)
 {
     if (text.length == 0)
-        return;
-    otel_attribute *next = add(request, key, OTEL_VALUE_STRING);
+        return next;
+    put_key(next, key, OTEL_VALUE_STRING);
     next->value.length = text.length;
     next->value.as.string = text.data;
+    return next + 1;
 }
 
 /* Numbers that are zero are not known, or not worth an attribute. */
-static inline void add_number(struct request *request, const char *key, int64_t number)
+static OTELI_INLINE otel_attribute *add_number(otel_attribute *next, const char *key,
+                                               int64_t number)
 {
     if (number == 0)
-        return;
-    otel_attribute *next = add(request, key, OTEL_VALUE_INT);
+        return next;
+    put_key(next, key, OTEL_VALUE_INT);
     next->value.length = 0;
     next->value.as.integer = number;
+    return next + 1;
 }
 
 /* The first header of this name, lent until the next one is asked for; empty: there is none. */
@@ -100,50 +103,49 @@ static otel_slice put_name(char name[NAME_MOST], otel_slice method, otel_slice r
     return otel_slice_n(name, method.length + 1 + route.length);
 }
 
-/* Add the method, and say what stands for it in the name. */
-static otel_slice add_method(struct request *request, otel_slice method)
+/* Add the method. What stands for it in the name replaces it. */
+static OTELI_INLINE otel_attribute *add_method(otel_attribute *next, otel_slice *method,
+                                               const char *known)
 {
-    if (oteli_methods_know(method, request->options->known_methods)) {
-        add_text(request, OTEL_SEMCONV_HTTP_REQUEST_METHOD, method);
-        return method;
-    }
-    add_text(request, OTEL_SEMCONV_HTTP_REQUEST_METHOD,
-             otel_slice_of(OTEL_SEMCONV_HTTP_REQUEST_METHOD_VALUE_OTHER));
-    add_text(request, OTEL_SEMCONV_HTTP_REQUEST_METHOD_ORIGINAL, method);
-    return otel_slice_of("HTTP");
+    if (OTELI_LIKELY(oteli_methods_know(*method, known)))
+        return add_text(next, OTEL_SEMCONV_HTTP_REQUEST_METHOD, *method);
+    next = add_text(next, OTEL_SEMCONV_HTTP_REQUEST_METHOD,
+                    otel_slice_of(OTEL_SEMCONV_HTTP_REQUEST_METHOD_VALUE_OTHER));
+    next = add_text(next, OTEL_SEMCONV_HTTP_REQUEST_METHOD_ORIGINAL, *method);
+    *method = otel_slice_of("HTTP");
+    return next;
 }
 
 /* --- what is known of a request --- */
 
 /* Where it goes: the port is that of the scheme if the authority has none. */
-static void add_server(struct request *request, otel_slice scheme, otel_slice authority)
+static otel_attribute *add_server(otel_attribute *next, otel_slice scheme, otel_slice authority)
 {
     uint16_t port = 0;
     const otel_slice host = oteli_url_host(authority, &port);
     if (host.length == 0)
-        return;
+        return next;
     if (port == 0 && oteli_is_word(scheme, "https"))
         port = 443;
     else if (port == 0 && oteli_is_word(scheme, "http"))
         port = 80;
-    add_text(request, OTEL_SEMCONV_SERVER_ADDRESS, host);
-    add_number(request, OTEL_SEMCONV_SERVER_PORT, port);
+    next = add_text(next, OTEL_SEMCONV_SERVER_ADDRESS, host);
+    return add_number(next, OTEL_SEMCONV_SERVER_PORT, port);
 }
 
 /* The connection that it came or goes by. */
-static void add_network(struct request *request)
+static otel_attribute *add_network(otel_attribute *next, const otel_http_options *options)
 {
-    const otel_http_options *options = request->options;
     otel_slice version = options->protocol_version;
     if (version.length > 5 && memcmp(version.data, "HTTP/", 5) == 0)
         version = otel_slice_n(version.data + 5, version.length - 5);
     if (oteli_is_text(version, "2.0") || oteli_is_text(version, "3.0"))
         version.length = 1;
     if (options->peer_address.length != 0) {
-        add_text(request, OTEL_SEMCONV_NETWORK_PEER_ADDRESS, options->peer_address);
-        add_number(request, OTEL_SEMCONV_NETWORK_PEER_PORT, options->peer_port);
+        next = add_text(next, OTEL_SEMCONV_NETWORK_PEER_ADDRESS, options->peer_address);
+        next = add_number(next, OTEL_SEMCONV_NETWORK_PEER_PORT, options->peer_port);
     }
-    add_text(request, OTEL_SEMCONV_NETWORK_PROTOCOL_VERSION, version);
+    return add_text(next, OTEL_SEMCONV_NETWORK_PROTOCOL_VERSION, version);
 }
 
 /* What the proxies in front of a server say that its client has asked for. */
@@ -167,38 +169,63 @@ static otel_slice first_of(otel_slice one, otel_slice other, otel_slice last)
     return other.length != 0 ? other : last;
 }
 
-static void describe_server(struct request *request, otel_slice method, otel_slice target)
+/* Cut a server's target. Mostly it is a path: `*scheme` and `*authority` stay as they are then. */
+static OTELI_INLINE void cut_target(otel_slice method, otel_slice target, otel_slice *path,
+                                    otel_slice *query, otel_slice *scheme, otel_slice *authority)
+{
+    *path = target;
+    *query = otel_slice_n(NULL, 0);
+    if (oteli_is_text(method, "CONNECT")) {
+        path->length = 0;
+        *authority = target;
+    } else if (OTELI_LIKELY(target.length != 0) && OTELI_LIKELY(target.data[0] == '/')) {
+        (void)oteli_cut_behind(path, '#');
+        *query = oteli_cut_behind(path, '?');
+    } else {
+        const struct oteli_url url = oteli_url_cut(target);
+        *path = url.path;
+        *query = url.query;
+        *scheme = url.scheme;
+        *authority = url.authority;
+    }
+}
+
+static OTELI_INLINE otel_attribute *describe_server(struct request *request, otel_attribute *next,
+                                                    otel_slice method, otel_slice target)
 {
     const otel_http_options *options = request->options;
     const bool has_headers = options->get_header != NULL;
     struct oteli_forwarded said = {{0}, {0}, {0}};
     if (has_headers && options->trusts_proxy)
         said = forwarded(request);
-    const struct oteli_url url = oteli_is_text(method, "CONNECT")
-                                     ? (struct oteli_url){.authority = target}
-                                     : oteli_url_cut(target);
-    otel_slice authority = first_of(said.host, url.authority, options->authority);
+    otel_slice path;
+    otel_slice query;
+    otel_slice own_scheme = {NULL, 0};
+    otel_slice own_authority = {NULL, 0};
+    cut_target(method, target, &path, &query, &own_scheme, &own_authority);
+    otel_slice authority = first_of(said.host, own_authority, options->authority);
     if (authority.length == 0 && has_headers)
         authority = header(request, "host");
-    otel_slice scheme = first_of(said.scheme, options->scheme, url.scheme);
+    otel_slice scheme = first_of(said.scheme, options->scheme, own_scheme);
     if (scheme.length == 0)
         scheme = otel_slice_of("http");
 
-    add_text(request, OTEL_SEMCONV_URL_SCHEME, scheme);
-    add_text(request, OTEL_SEMCONV_URL_PATH, url.path);
-    if (url.query.length != 0)
-        add_text(request, OTEL_SEMCONV_URL_QUERY,
-                 oteli_url_redact(&request->text, url.query, (otel_slice){0}, url.query));
-    add_server(request, scheme, authority);
-    add_text(request, OTEL_SEMCONV_CLIENT_ADDRESS,
-             said.client.length != 0 ? said.client : options->peer_address);
-    add_network(request);
-    add_text(request, OTEL_SEMCONV_HTTP_ROUTE, options->route);
-    add_text(request, OTEL_SEMCONV_USER_AGENT_ORIGINAL,
-             has_headers ? lent_header(request, "user-agent") : options->user_agent);
+    next = add_text(next, OTEL_SEMCONV_URL_SCHEME, scheme);
+    next = add_text(next, OTEL_SEMCONV_URL_PATH, path);
+    if (query.length != 0)
+        next = add_text(next, OTEL_SEMCONV_URL_QUERY,
+                        oteli_url_redact(&request->text, query, (otel_slice){0}, query));
+    next = add_server(next, scheme, authority);
+    next = add_text(next, OTEL_SEMCONV_CLIENT_ADDRESS,
+                    said.client.length != 0 ? said.client : options->peer_address);
+    next = add_network(next, options);
+    next = add_text(next, OTEL_SEMCONV_HTTP_ROUTE, options->route);
+    return add_text(next, OTEL_SEMCONV_USER_AGENT_ORIGINAL,
+                    has_headers ? lent_header(request, "user-agent") : options->user_agent);
 }
 
-static void describe_client(struct request *request, otel_slice target)
+static OTELI_NOINLINE otel_attribute *describe_client(struct request *request, otel_attribute *next,
+                                                      otel_slice target)
 {
     const otel_http_options *options = request->options;
     struct oteli_url url = oteli_url_cut(target);
@@ -209,74 +236,87 @@ static void describe_client(struct request *request, otel_slice target)
         target = oteli_url_join(&request->text, scheme, options->authority, target);
         url = oteli_url_cut(target);
     }
-    add_text(request, OTEL_SEMCONV_URL_FULL,
-             oteli_url_redact(&request->text, target, url.user, url.query));
-    add_server(request, url.scheme, url.authority);
-    add_network(request);
-    add_number(request, OTEL_SEMCONV_HTTP_REQUEST_RESEND_COUNT, options->resend_count);
+    next = add_text(next, OTEL_SEMCONV_URL_FULL,
+                    oteli_url_redact(&request->text, target, url.user, url.query));
+    next = add_server(next, url.scheme, url.authority);
+    next = add_network(next, options);
+    return add_number(next, OTEL_SEMCONV_HTTP_REQUEST_RESEND_COUNT, options->resend_count);
 }
 
 /* --- start, route and end --- */
 
-typedef void start_span(otel_span *span, otel_tracer *tracer, const char *name, size_t name_length,
-                        const otel_span_options *options);
-
-static void start(start_span *begin, otel_span *span, otel_tracer *tracer, otel_span_kind kind,
-                  otel_slice method, otel_slice target, const otel_http_options *options)
+/* Where it comes from; in a function of its own, so that it is written once. */
+static OTELI_NOINLINE otel_context parent_of(const otel_http_options *options, bool is_server)
 {
-    static const otel_http_options none = {.size = sizeof none};
-    otel_http_options known;
-    struct request request;
-    request.options = options =
-        options != NULL ? oteli_sized(options, options->size, &known, sizeof known) : &none;
-    request.count = 0;
-    request.text.used = 0;
-    const bool is_server = kind == OTEL_SPAN_KIND_SERVER;
-    otel_context context;
     if (is_server && options->get_header != NULL) {
         const otel_carrier_reader reader = {options->get_header, options->list_headers,
                                             options->carrier};
-        context = otel_extract_from(options->parent, &reader);
-    } else {
-        context = options->parent != NULL ? *options->parent : otel_current_context();
+        return otel_extract_from(options->parent, &reader);
     }
+    return options->parent != NULL ? *options->parent : otel_current_context();
+}
 
-    char whole_name[NAME_MOST];
-    otel_slice name = add_method(&request, method);
-    if (options->route.length != 0)
-        name = put_name(whole_name, name, options->route);
-    if (otel_tracer_enabled(tracer)) {
-        if (is_server)
-            describe_server(&request, method, target);
-        else
-            describe_client(&request, target);
-    }
-    const otel_span_options span_options = {.size = sizeof span_options,
-                                            .kind = kind,
-                                            .parent = &context,
-                                            .attributes = request.attributes,
-                                            .attribute_count = request.count,
-                                            .start_ns = options->start_ns};
-    begin(span, tracer, name.data, name.length, &span_options);
-    if (options->context == NULL && options->set_header == NULL)
-        return;
-    context = otel_context_with_span(context, *span);
+/* The context of the span, for the program and for whom it calls. */
+static OTELI_NOINLINE void hand_on(const otel_context *parent, const otel_span *span,
+                                   const otel_http_options *options)
+{
+    const otel_context context = otel_context_with_span(*parent, *span);
     if (options->context != NULL)
         *options->context = context;
     if (options->set_header != NULL)
         otel_inject(&context, options->set_header, options->carrier);
 }
 
+/* Beside the kind of a span: it does not become current. */
+enum { IS_DETACHED = 0x100 };
+
+static void start(otel_span *span, otel_tracer *tracer, unsigned how, otel_slice method,
+                  otel_slice target, const otel_http_options *options)
+{
+    static const otel_http_options none = {.size = sizeof none};
+    otel_http_options known;
+    struct request request;
+    request.options = options =
+        options != NULL ? oteli_sized(options, options->size, &known, sizeof known) : &none;
+    request.text.used = 0;
+    const otel_span_kind kind = (otel_span_kind)(how & ~(unsigned)IS_DETACHED);
+    const otel_context parent = parent_of(options, kind == OTEL_SPAN_KIND_SERVER);
+
+    char whole_name[NAME_MOST];
+    otel_slice name = method;
+    otel_attribute *end = add_method(request.attributes, &name, options->known_methods);
+    if (options->route.length != 0)
+        name = put_name(whole_name, name, options->route);
+    if (otel_tracer_enabled(tracer)) {
+        if (kind == OTEL_SPAN_KIND_SERVER)
+            end = describe_server(&request, end, method, target);
+        else
+            end = describe_client(&request, end, target);
+    }
+    const otel_span_options span_options = {.size = sizeof span_options,
+                                            .kind = kind,
+                                            .parent = &parent,
+                                            .attributes = request.attributes,
+                                            .attribute_count = (size_t)(end - request.attributes),
+                                            .start_ns = options->start_ns};
+    if ((how & IS_DETACHED) != 0)
+        otel_span_start_p(span, tracer, name.data, name.length, &span_options);
+    else
+        otel_span_enter_p(span, tracer, name.data, name.length, &span_options);
+    if (options->context != NULL || options->set_header != NULL)
+        hand_on(&parent, span, options);
+}
+
 void otel_http_enter_p(otel_span *span, otel_tracer *tracer, otel_span_kind kind, otel_slice method,
                        otel_slice target, const otel_http_options *options)
 {
-    start(otel_span_enter_p, span, tracer, kind, method, target, options);
+    start(span, tracer, kind, method, target, options);
 }
 
 void otel_http_start_p(otel_span *span, otel_tracer *tracer, otel_span_kind kind, otel_slice method,
                        otel_slice target, const otel_http_options *options)
 {
-    start(otel_span_start_p, span, tracer, kind, method, target, options);
+    start(span, tracer, kind | IS_DETACHED, method, target, options);
 }
 
 /* What the span knows of itself: its method, and its status. */
@@ -305,26 +345,43 @@ void otel_http_set_route_n(otel_span span, const char *route, size_t length)
                            sizeof OTEL_SEMCONV_HTTP_ROUTE - 1, route, length);
 }
 
-void otel_http_end_n(otel_span span, otel_span_kind kind, unsigned status, const char *error_type,
-                     size_t length)
+static OTELI_INLINE void set_status_code(otel_span_ref span, unsigned status)
 {
-    const otel_span_ref ref = otel_span_ref_of(&span);
-    const unsigned least =
-        kind == OTEL_SPAN_KIND_CLIENT ? STATUS_CLIENT_ERROR : STATUS_SERVER_ERROR;
-    const bool is_bad = status >= least || (status != 0 && status < STATUS_LEAST);
-    char digits[12];
-    otel_slice error = otel_slice_n(error_type, length);
-    if (error.length == 0 && is_bad)
-        error = otel_slice_n(digits, (size_t)snprintf(digits, sizeof digits, "%u", status));
     if (status != 0)
-        otel_span_set_int_n(ref, OTEL_SEMCONV_HTTP_RESPONSE_STATUS_CODE,
+        otel_span_set_int_n(span, OTEL_SEMCONV_HTTP_RESPONSE_STATUS_CODE,
                             sizeof OTEL_SEMCONV_HTTP_RESPONSE_STATUS_CODE - 1, status);
+}
+
+/* End it with an error, whose type is the status if the program does not say another. A status of
+ * the span that the program has set stays. */
+static OTELI_NOINLINE void end_with_error(const otel_span *span, unsigned status, otel_slice error)
+{
+    const otel_span_ref ref = otel_span_ref_of(span);
+    set_status_code(ref, status);
+    char digits[12];
     char method[OTELI_METHOD_MOST];
-    const unsigned said = error.length != 0 ? peek(&span, method).status : OTEL_SPAN_STATUS_OK;
+    if (error.length == 0)
+        error = otel_slice_n(digits, (size_t)snprintf(digits, sizeof digits, "%u", status));
+    const unsigned said = peek(span, method).status;
     if (said != OTEL_SPAN_STATUS_OK)
         otel_span_set_string_n(ref, OTEL_SEMCONV_ERROR_TYPE, sizeof OTEL_SEMCONV_ERROR_TYPE - 1,
                                error.data, error.length);
     if (said == OTEL_SPAN_STATUS_UNSET)
-        otel_span_set_status(span, OTEL_SPAN_STATUS_ERROR, NULL);
+        otel_span_set_status(*span, OTEL_SPAN_STATUS_ERROR, NULL);
+    otel_span_end_n(ref, 0);
+}
+
+void otel_http_end_n(otel_span span, otel_span_kind kind, unsigned status, const char *error_type,
+                     size_t length)
+{
+    const unsigned least =
+        kind == OTEL_SPAN_KIND_CLIENT ? STATUS_CLIENT_ERROR : STATUS_SERVER_ERROR;
+    if (OTELI_UNLIKELY(length != 0) || OTELI_UNLIKELY(status >= least) ||
+        OTELI_UNLIKELY(status != 0 && status < STATUS_LEAST)) {
+        end_with_error(&span, status, otel_slice_n(error_type, length));
+        return;
+    }
+    const otel_span_ref ref = otel_span_ref_of(&span);
+    set_status_code(ref, status);
     otel_span_end_n(ref, 0);
 }

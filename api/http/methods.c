@@ -34,21 +34,47 @@ bool oteli_methods_choose(const char *list)
     return true;
 }
 
-bool oteli_methods_know(otel_slice method, const char *list)
+/* Of the same length. */
+static inline bool is(const char *text, const char *usual)
 {
-    static const char *const usual[] = {"GET",     "POST",  "PUT",     "DELETE", "HEAD",
-                                        "OPTIONS", "PATCH", "CONNECT", "TRACE",  "QUERY"};
-    if (list == NULL)
-        list = OTELI_LOAD_ACQUIRE_PTR(&chosen);
-    for (size_t i = 0; list == NULL && i < sizeof usual / sizeof *usual; i++)
-        if (oteli_is_text(method, usual[i]))
-            return true;
+    return memcmp(text, usual, strlen(usual)) == 0;
+}
+
+/* Whether it is one of the conventions. */
+static bool is_usual(otel_slice method)
+{
+    const char *text = method.data;
+    switch (method.length) {
+    case 3:
+        return is(text, "GET") || is(text, "PUT");
+    case 4:
+        return is(text, "POST") || is(text, "HEAD");
+    case 5:
+        return is(text, "PATCH") || is(text, "TRACE") || is(text, "QUERY");
+    case 6:
+        return is(text, "DELETE");
+    case 7:
+        return is(text, "OPTIONS") || is(text, "CONNECT");
+    default:
+        return false;
+    }
+}
+
+static OTELI_NOINLINE bool is_listed(otel_slice method, const char *list)
+{
     otel_slice rest = otel_slice_of(list);
     otel_slice known;
     while (method.length <= OTELI_METHOD_MOST && oteli_list_next(&rest, &known))
         if (known.length == method.length && memcmp(known.data, method.data, known.length) == 0)
             return true;
     return false;
+}
+
+bool oteli_methods_know(otel_slice method, const char *list)
+{
+    if (list == NULL)
+        list = OTELI_LOAD_ACQUIRE_PTR(&chosen);
+    return list == NULL ? is_usual(method) : is_listed(method, list);
 }
 
 void oteli_methods_free(void)

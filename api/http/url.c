@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/http/url.c - the contracts are in api/http/url.h. Any thread. */
 #include "api/http/url.h"
+#include "common/base/atomic.h"
 
 static void append(struct oteli_url_text *text, const char *data, size_t length)
 {
@@ -28,22 +29,11 @@ otel_slice oteli_url_keep(struct oteli_url_text *text, otel_slice piece)
     return appended_since(text, start);
 }
 
-/* Shorten the text to what stands before the first `mark`. Returns what stands behind it. */
-static inline otel_slice cut_behind(otel_slice *text, char mark)
-{
-    const char *at = text->length != 0 ? memchr(text->data, mark, text->length) : NULL;
-    if (at == NULL)
-        return otel_slice_n(NULL, 0);
-    const char *end = text->data + text->length;
-    text->length = (size_t)(at - text->data);
-    return otel_slice_n(at + 1, (size_t)(end - at - 1));
-}
-
 struct oteli_url oteli_url_cut(otel_slice text)
 {
     struct oteli_url url = {.path = text};
-    (void)cut_behind(&url.path, '#');
-    url.query = cut_behind(&url.path, '?');
+    (void)oteli_cut_behind(&url.path, '#');
+    url.query = oteli_cut_behind(&url.path, '?');
     if (url.path.length == 0 || url.path.data[0] == '/')
         return url;
     const char *const end = url.path.data + url.path.length;
@@ -81,24 +71,29 @@ static uint16_t port_of(otel_slice digits)
     return port <= UINT16_MAX ? (uint16_t)port : 0;
 }
 
+static OTELI_NOINLINE otel_slice host_in_brackets(otel_slice authority, uint16_t *port)
+{
+    otel_slice host = otel_slice_n(authority.data + 1, authority.length - 1);
+    otel_slice digits = oteli_cut_behind(&host, ']'); /* with its colon */
+    (void)oteli_cut(digits, ':', &(otel_slice){0}, &digits);
+    const uint16_t number = port_of(digits);
+    *port = number != 0 ? number : *port;
+    return host;
+}
+
 otel_slice oteli_url_host(otel_slice authority, uint16_t *port)
 {
+    if (authority.length != 0 && OTELI_UNLIKELY(authority.data[0] == '['))
+        return host_in_brackets(authority, port);
     otel_slice host = authority;
-    otel_slice digits;
-    const bool has_brackets = host.length != 0 && host.data[0] == '[';
-    if (has_brackets) {
-        host = otel_slice_n(host.data + 1, host.length - 1);
-        digits = cut_behind(&host, ']'); /* with its colon */
-        (void)oteli_cut(digits, ':', &(otel_slice){0}, &digits);
-    } else {
-        digits = cut_behind(&host, ':');
-    }
+    const otel_slice digits = oteli_cut_behind(&host, ':');
     const uint16_t number = port_of(digits);
-    if (number != 0)
+    if (OTELI_LIKELY(number != 0)) {
         *port = number;
-    else if (!has_brackets && digits.length != 0 && memchr(digits.data, ':', digits.length) != NULL)
-        return authority; /* an IPv6 address without a port */
-    return host;
+        return host;
+    }
+    const bool is_ipv6 = digits.length != 0 && memchr(digits.data, ':', digits.length) != NULL;
+    return is_ipv6 ? authority : host;
 }
 
 otel_slice oteli_url_join(struct oteli_url_text *text, otel_slice scheme, otel_slice authority,
@@ -151,7 +146,7 @@ otel_slice oteli_url_redact(struct oteli_url_text *text, otel_slice whole, otel_
     otel_slice rest = query;
     otel_slice key;
     while (oteli_piece_next(&rest, '&', &key)) {
-        const otel_slice value = cut_behind(&key, '=');
+        const otel_slice value = oteli_cut_behind(&key, '=');
         if (value.length != 0 && is_secret(key))
             copied = hide(text, copied, value, "REDACTED");
     }

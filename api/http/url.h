@@ -8,6 +8,17 @@
 
 #include "common/text/text.h"
 
+/* Shorten the text to what stands before the first `mark`. Returns what stands behind it. */
+static inline otel_slice oteli_cut_behind(otel_slice *text, char mark)
+{
+    const char *at = text->length != 0 ? memchr(text->data, mark, text->length) : NULL;
+    if (at == NULL)
+        return otel_slice_n(NULL, 0);
+    const char *end = text->data + text->length;
+    text->length = (size_t)(at - text->data);
+    return otel_slice_n(at + 1, (size_t)(end - at - 1));
+}
+
 /* Copies and texts that are put together, on the stack of the call; what does not fit is cut. */
 struct oteli_url_text {
     size_t used;

@@ -139,11 +139,13 @@ otel_tracer *otel_tracer_get_p(const char *name, size_t name_length, const char 
 bool otel_tracer_enabled(const otel_tracer *tracer)
 {
     struct oteli_thread *thread = oteli_self;
-    if (oteli_load_acquire_64(&oteli_generation) == 0 || oteli_thread_is_busy(thread) ||
-        oteli_thread_is_silent())
-        return false;
-    if (!oteli_thread_fits(thread))
-        thread = oteli_thread_refresh();
+    if (OTELI_UNLIKELY(thread->fast != oteli_load_relaxed_64(&oteli_fast_generation))) {
+        if (oteli_load_acquire_64(&oteli_generation) == 0 || oteli_thread_is_busy(thread) ||
+            oteli_thread_is_silent())
+            return false;
+        if (!oteli_thread_fits(thread))
+            thread = oteli_thread_refresh();
+    }
     if (thread == NULL || thread->program.has_no_outlet)
         return false;
     return !thread->program.asks_tracers || oteli_tracer_is_enabled(thread, tracer);
