@@ -322,7 +322,7 @@ void oteli_transport_sleep(struct oteli_transport *transport, int timeout_ms)
 
 int oteli_transport_descriptor(struct oteli_transport *transport)
 {
-    if (!oteli_transport_is_ours(transport))
+    if (!oteli_transport_is_ours_on_the_way(transport))
         return -1;
     if (!transport->is_running)
         oteli_epoll_set_settle(&transport->epoll_set);
@@ -339,7 +339,7 @@ bool oteli_transport_include(struct oteli_transport *transport, struct oteli_tra
 
 bool oteli_transport_is_lost(const struct oteli_transport *transport)
 {
-    return transport->is_running && !oteli_transport_is_ours(transport);
+    return transport->is_running && !oteli_transport_is_ours_on_the_way(transport);
 }
 
 int oteli_transport_timeout_ms(struct oteli_transport *transport)
@@ -357,7 +357,7 @@ int oteli_transport_timeout_ms(struct oteli_transport *transport)
 
 void oteli_transport_rest(struct oteli_transport *transport)
 {
-    if (transport->epoll_set.is_armed && oteli_transport_is_ours(transport)) {
+    if (transport->epoll_set.is_armed && oteli_transport_is_ours_on_the_way(transport)) {
         oteli_epoll_set_settle(&transport->epoll_set);
         oteli_epoll_set_arm(&transport->epoll_set, false);
     }

@@ -293,8 +293,7 @@ bool oteli_transport_is_ours(const struct oteli_transport *transport)
            (transport->epoll_set.fd == -1 || oteli_epoll_set_is_ours(&transport->epoll_set));
 }
 
-/* Those descriptors that a request uses on its way. */
-static bool is_ours_on_the_way(const struct oteli_transport *transport)
+bool oteli_transport_is_ours_on_the_way(const struct oteli_transport *transport)
 {
     const bool is_known = transport->only_answers; /* the set; and the waker is not read from */
     return transport->easy != NULL && transport->process == (uint32_t)getpid() &&
@@ -322,7 +321,7 @@ bool oteli_transport_enter(const struct oteli_transport *transport)
 
 bool oteli_transport_enter_again(const struct oteli_transport *transport)
 {
-    return enter_if(transport, is_ours_on_the_way);
+    return enter_if(transport, oteli_transport_is_ours_on_the_way);
 }
 
 void oteli_transport_leave(const struct oteli_transport *transport)

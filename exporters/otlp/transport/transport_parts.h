@@ -127,7 +127,9 @@ bool oteli_transport_reopen(struct oteli_transport *transport);
 /* In a forked child: close its copies of a parent's descriptors. */
 void oteli_transport_close_copies(const struct oteli_transport *parents);
 
+/* Whether the descriptors are: all of them, or those that a request uses on its way. */
 bool oteli_transport_is_ours(const struct oteli_transport *transport);
+bool oteli_transport_is_ours_on_the_way(const struct oteli_transport *transport);
 
 /* Whether the process is ending, and TLS with it. */
 static inline bool oteli_transport_is_over(const struct oteli_transport *transport)
