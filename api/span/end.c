@@ -12,18 +12,6 @@
 #include <otel/lines.h>
 #include <string.h>
 
-/* Record the end of a sampled span of this thread's SDK. */
-static inline void append(struct oteli_thread *thread, struct oteli_active_span *active,
-                          uint64_t end)
-{
-    const uint32_t size = oteli_raw_size(active);
-    if (OTELI_LIKELY((end & OTELI_TICKS_BIT) != 0) && oteli_is_plain(thread, active) &&
-        oteli_line_has_room(thread, size))
-        oteli_append_plain(thread, active, size, end & ~OTELI_TICKS_BIT);
-    else
-        oteli_record_end(thread, active, end);
-}
-
 /* The end of a recording span: now, or the time that the caller has given. */
 static inline uint64_t time_of_end(uint64_t end_ns)
 {
@@ -44,7 +32,7 @@ static OTELI_COLD void append_aside(struct oteli_thread *thread, struct oteli_ac
 {
     struct oteli_ending ending = {.span = span};
     oteli_detached_take_aside(active, &ending);
-    append(thread, &ending.aside.active, end);
+    oteli_record_end(thread, &ending.aside.active, end);
     if (oteli_detached_is_known(active)) /* or the program has forked, and this is the child */
         oteli_detached_put_back(active, &ending);
 }
@@ -55,7 +43,7 @@ static inline void free_slot(struct oteli_thread *thread, struct oteli_active_sp
     if (OTELI_UNLIKELY(active->traits.is_unusual))
         oteli_active_lighten(active);
     oteli_store_relaxed_64(&active->self.opaque[2], 0);
-    oteli_detached_unlock(active);
+    oteli_store_release_32(&active->lock, OTELI_SLOT_FREE);
     oteli_detached_give(thread, active);
 }
 
@@ -66,9 +54,7 @@ static OTELI_NOINLINE void end_any(otel_span_ref span, uint64_t end_ns, struct o
     const uint64_t end = time_of_end(end_ns);
     oteli_thread_take_back(thread);
     struct oteli_active_span *active =
-        is_detached ? oteli_detached_try_lock(span) : oteli_thread_find(thread, span);
-    if (OTELI_UNLIKELY(active == NULL) && is_detached)
-        active = oteli_detached_lock(span);
+        is_detached ? oteli_detached_lock(span) : oteli_thread_find(thread, span);
     if (OTELI_UNLIKELY(active == NULL)) {
         oteli_thread_leave_call(thread);
         return;
@@ -87,7 +73,7 @@ static OTELI_NOINLINE void end_any(otel_span_ref span, uint64_t end_ns, struct o
     else if (is_detached && OTELI_UNLIKELY(calls_program(thread, active)))
         append_aside(thread, active, span, end);
     else
-        append(thread, active, end);
+        oteli_record_end(thread, active, end);
     if (is_detached)
         free_slot(thread, active);
     else
@@ -176,8 +162,10 @@ static OTELI_NOINLINE OTELI_HOT void end_copied(struct oteli_thread *thread,
 static OTELI_NOINLINE OTELI_HOT void end_detached(otel_span_ref span, struct oteli_thread *thread)
 {
     const uint64_t end = oteli_counter(); /* first: the processor takes the lock meanwhile */
-    struct oteli_active_span *active = oteli_detached_try_lock(span);
+    oteli_thread_mark_alone(thread);
+    struct oteli_active_span *active = oteli_detached_try_lock(thread, span);
     if (OTELI_UNLIKELY(active == NULL)) {
+        oteli_thread_mark_busy(thread);
         end_any(span, 0, thread);
         return;
     }
@@ -189,6 +177,7 @@ static OTELI_NOINLINE OTELI_HOT void end_detached(otel_span_ref span, struct ote
         OTELI_UNLIKELY(active->generation != thread->generation) ||
         OTELI_UNLIKELY(thread->top->traits.is_lent)) {
         oteli_detached_unlock(active);
+        oteli_thread_mark_busy(thread);
         end_any(span, 0, thread);
         return;
     }

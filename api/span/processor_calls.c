@@ -100,7 +100,8 @@ static void make_copy(struct oteli_thread *thread, struct oteli_active_span *act
         (struct oteli_record *)(void *)oteli_buffer_room(&copy->bytes, oteli_compose_bound(active));
     if (copy->record == NULL)
         return;
-    struct oteli_active_span shown = *active;
+    struct oteli_active_span shown = {.self = active->self};
+    oteli_detached_copy(&shown, active);
     if ((active->self.opaque[3] & OTELI_REF_COLLECTED) != 0)
         shown.traits.wire_flags &= (uint16_t)~OTEL_TRACE_FLAG_SAMPLED; /* only its mounts are */
     if ((active->traits.bits & OTELI_NAME_IS_ADDRESS) != 0) {
