@@ -287,7 +287,8 @@ TEST(keys_of_one_convention_are_told_apart)
         "messaging.batch.message_count messaging.client.id network.peer.address "
         "network.peer.port server.address server.port error.type",
         "exception.type exception.message exception.stacktrace thread.id thread.name "
-        "code.function.name code.file.path code.line.number code.column.number",
+        "code.function.name code.file.path "
+        "code.line.number code.column.number",
     };
     for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
         assert_int_equal(count_not_short(spans[i]), 0);
