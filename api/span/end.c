@@ -43,7 +43,7 @@ static inline void free_slot(struct oteli_thread *thread, struct oteli_active_sp
     if (OTELI_UNLIKELY(active->traits.is_unusual))
         oteli_active_lighten(active);
     oteli_store_relaxed_64(&active->self.opaque[2], 0);
-    oteli_store_release_32(&active->lock, OTELI_SLOT_FREE);
+    oteli_detached_unlock(active);
     oteli_detached_give(thread, active);
 }
 
@@ -54,7 +54,9 @@ static OTELI_NOINLINE void end_any(otel_span_ref span, uint64_t end_ns, struct o
     const uint64_t end = time_of_end(end_ns);
     oteli_thread_take_back(thread);
     struct oteli_active_span *active =
-        is_detached ? oteli_detached_lock(span) : oteli_thread_find(thread, span);
+        is_detached ? oteli_detached_try_lock(span) : oteli_thread_find(thread, span);
+    if (OTELI_UNLIKELY(active == NULL) && is_detached)
+        active = oteli_detached_lock(span);
     if (OTELI_UNLIKELY(active == NULL)) {
         oteli_thread_leave_call(thread);
         return;
@@ -162,10 +164,8 @@ static OTELI_NOINLINE OTELI_HOT void end_copied(struct oteli_thread *thread,
 static OTELI_NOINLINE OTELI_HOT void end_detached(otel_span_ref span, struct oteli_thread *thread)
 {
     const uint64_t end = oteli_counter(); /* first: the processor takes the lock meanwhile */
-    oteli_thread_mark_alone(thread);
-    struct oteli_active_span *active = oteli_detached_try_lock(thread, span);
+    struct oteli_active_span *active = oteli_detached_try_lock(span);
     if (OTELI_UNLIKELY(active == NULL)) {
-        oteli_thread_mark_busy(thread);
         end_any(span, 0, thread);
         return;
     }
@@ -177,7 +177,6 @@ static OTELI_NOINLINE OTELI_HOT void end_detached(otel_span_ref span, struct ote
         OTELI_UNLIKELY(active->generation != thread->generation) ||
         OTELI_UNLIKELY(thread->top->traits.is_lent)) {
         oteli_detached_unlock(active);
-        oteli_thread_mark_busy(thread);
         end_any(span, 0, thread);
         return;
     }

@@ -49,11 +49,11 @@ static OTELI_INLINE struct oteli_active_span *grab_fast(struct oteli_thread *thr
 {
     if (OTELI_UNLIKELY(thread->fast != oteli_load_relaxed_64(&oteli_fast_generation)))
         return NULL;
-    oteli_thread_mark_alone(thread);
+    oteli_thread_mark_busy(thread);
     struct oteli_active_span *active = thread->top;
     if (is_current(active, span))
         return active;
-    active = oteli_detached_try_lock(thread, span);
+    active = oteli_detached_try_lock(span);
     if (OTELI_UNLIKELY(active == NULL))
         oteli_thread_leave_call(thread);
     return active;
@@ -150,7 +150,6 @@ static OTELI_NOINLINE void set_number_busy(struct oteli_active_span *active,
     let_go(active);
 }
 
-/* Where a lock is to be waited for, or the clock is no plain counter. */
 static OTELI_COLD void set_string_any(otel_span_ref span, const char *key, size_t key_length,
                                       const char *value, size_t length)
 {

@@ -386,7 +386,7 @@ static OTELI_INLINE void publish_fast(otel_span *span, struct oteli_thread *thre
     active->start = oteli_counter();
     oteli_span_store_identity(span, made);
     active->generation = thread->generation;
-    oteli_detached_publish(thread, active, span);
+    oteli_detached_publish(active, span);
     oteli_thread_leave_call(thread);
 }
 

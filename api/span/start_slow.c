@@ -213,7 +213,7 @@ static OTELI_INLINE void publish(otel_span *span, struct oteli_thread *thread,
     oteli_span_store_identity(span, made);
     if ((made->ref & OTEL_SPAN_IS_RECORDING_) != 0) {
         active->generation = thread->generation;
-        oteli_detached_publish(thread, active, span);
+        oteli_detached_publish(active, span);
     } else {
         /* Nothing will ever be set or ended: the ids in the handle are the span. */
         span->opaque[3] &= ~OTEL_SPAN_IS_OPEN_;

@@ -7,7 +7,6 @@
 #include "common/base/slot_pool.h"
 #include "common/base/spin_lock.h"
 #include "common/clock/clock.h"
-#include "common/os/thread_fence.h"
 
 #include <string.h>
 
@@ -81,63 +80,11 @@ void oteli_detached_flush(struct oteli_thread *thread)
         push(thread->detached[--thread->detached_count]);
 }
 
-void oteli_detached_publish(const struct oteli_thread *thread, struct oteli_active_span *active,
-                            const otel_span *span)
+void oteli_detached_publish(struct oteli_active_span *active, const otel_span *span)
 {
-    oteli_store_relaxed_32(&active->lock, oteli_load_relaxed_32(&thread->owns));
     oteli_half_copy(active->self.opaque, span->opaque);
     active->self.opaque[3] = span->opaque[3];
     oteli_store_relaxed_64(&active->self.opaque[2], span->opaque[2]);
-}
-
-/* --- locks --- */
-
-static struct oteli_thread *owners; /* that have a number; the list grows at its head */
-
-/* Nothing has the number yet, so no other thread takes it away meanwhile. */
-void oteli_detached_own(struct oteli_thread *thread)
-{
-    static uint32_t numbers;
-    if (thread->number != 0 || !oteli_thread_fence_is_ready())
-        return;
-    const uint32_t number = oteli_add_full_32(&numbers, 2) + 2;
-    thread->number = number;
-    do {
-        thread->next_owner = OTELI_LOAD_ACQUIRE_PTR(&owners);
-    } while (!OTELI_CAS_FULL_PTR(&owners, thread->next_owner, thread));
-    oteli_store_relaxed_32(&thread->owns, number);
-}
-
-/* Before another thread takes the lock of a span with this number. The owner marks that it is in a
- * call without locks, and then looks whether its spans are still its own; this thread takes them
- * away, and then looks for the mark. The fence is one of both threads, so one of the two sees the
- * other. Behind the second one this thread sees what the call has done. */
-static OTELI_COLD void share(uint32_t number)
-{
-    struct oteli_thread *at = OTELI_LOAD_ACQUIRE_PTR(&owners);
-    while (at != NULL && at->number != number)
-        at = at->next_owner;
-    if (at == NULL || oteli_load_acquire_32(&at->is_shared) != 0)
-        return;
-    oteli_store_relaxed_32(&at->owns, 0);
-    oteli_thread_fence();
-    for (unsigned turn = 0; oteli_load_acquire_64(&at->fast) == OTELI_BUSY_ALONE; turn++)
-        oteli_spin_wait(turn);
-    oteli_thread_fence();
-    oteli_store_release_32(&at->is_shared, 1);
-}
-
-/* Take the lock of a slot, if none has it and there is a span. */
-static bool take_lock(struct oteli_active_span *active)
-{
-    const struct oteli_thread *thread = oteli_self;
-    const uint32_t before = oteli_load_relaxed_32(&active->lock);
-    if ((before & 1) != 0 || before == OTELI_SLOT_FREE)
-        return false;
-    const bool is_own = before != 0 && before == oteli_load_relaxed_32(&thread->owns);
-    if (before != 0 && before != thread->number)
-        share(before);
-    return oteli_cas_full_32(&active->lock, before, is_own ? before + 1 : 1);
 }
 
 void oteli_detached_hide(struct oteli_active_span *active)
@@ -148,8 +95,7 @@ void oteli_detached_hide(struct oteli_active_span *active)
 
 void oteli_detached_show(struct oteli_active_span *active, otel_span_ref span)
 {
-    for (unsigned turn = 0; !take_lock(active); turn++)
-        oteli_spin_wait(turn);
+    oteli_spin_lock(&active->lock);
     oteli_store_relaxed_64(&active->self.opaque[2], span.id);
 }
 
@@ -171,8 +117,8 @@ void oteli_detached_take_aside(struct oteli_active_span *active, struct oteli_en
     const struct oteli_active_span nothing = {.usual_ref = active->usual_ref};
     ending->aside = (struct oteli_detached){.active.self = active->self};
     oteli_detached_copy(&ending->aside.active, active);
-    oteli_detached_copy(active,
-                        &nothing); /* whatever becomes of this thread, buffers have one owner */
+    /* Whatever becomes of this thread, buffers have one owner. */
+    oteli_detached_copy(active, &nothing);
     oteli_detached_hide(active);
 }
 
@@ -194,20 +140,17 @@ static OTELI_COLD struct oteli_active_span *find_ending(otel_span_ref span)
 
 struct oteli_active_span *oteli_detached_lock(otel_span_ref span)
 {
-    struct oteli_active_span *active = oteli_detached_at(span);
-    for (unsigned turn = 0; active != NULL; turn++) {
-        const bool is_locked = take_lock(active);
-        if (OTELI_LIKELY(oteli_detached_at(span) == active)) {
-            if (OTELI_LIKELY(is_locked))
-                return active;
-            oteli_spin_wait(turn);
-            continue;
-        }
-        if (is_locked)
-            oteli_detached_unlock(active);
-        active = NULL;
-    }
-    return find_ending(span);
+    const uint32_t index = oteli_ref_index(span.place);
+    if (oteli_ref_where(span.place) != OTELI_SPAN_IN_POOL || index >= PART * PARTS)
+        return NULL;
+    struct oteli_detached *slot = at_index(index);
+    if (slot == NULL || oteli_load_relaxed_64(&slot->active.self.opaque[2]) != span.id)
+        return find_ending(span);
+    oteli_spin_lock(&slot->active.lock);
+    if (oteli_load_relaxed_64(&slot->active.self.opaque[2]) == span.id)
+        return &slot->active;
+    oteli_detached_unlock(&slot->active);
+    return NULL;
 }
 
 uint32_t oteli_epoch_under(const struct oteli_thread *thread, const otel_span *parent)
@@ -234,13 +177,11 @@ static void fini(void *slot)
 void oteli_detached_free(void)
 {
     free_slots.head = 0;
-    owners = NULL;
     oteli_slots_free(&pool, fini);
 }
 
 void oteli_detached_forget(void)
 {
     free_slots.head = 0;
-    owners = NULL;
     oteli_slots_forget(&pool);
 }

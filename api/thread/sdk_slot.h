@@ -160,7 +160,7 @@ OTELI_NOT_LENT extern union oteli_watched oteli_watched;
 
 /* The same while a span's times are plain readings of the processor's counter, and otherwise
  * a number that no thread has: the fast path of spans compares with this one. */
-#define OTELI_NEVER_FAST (UINT64_MAX - 3)
+#define OTELI_NEVER_FAST (UINT64_MAX - 2)
 #define oteli_fast_generation (oteli_watched.words.fast_generation)
 
 /* Look at the clock again: its source has changed. The worker. */

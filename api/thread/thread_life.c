@@ -70,7 +70,6 @@ static bool keep_own(struct oteli_thread *thread)
     OTELI_STORE_RELEASE_PTR(&thread->line, NULL);
     oteli_thread_count_from_zero(thread);
     thread->detached_count = 0;
-    thread->number = thread->owns = thread->is_shared = 0;
     const struct oteli_active_span *const top = thread->top;
     oteli_thread_disown(thread);
     if (thread->top != top)
@@ -79,7 +78,7 @@ static bool keep_own(struct oteli_thread *thread)
     oteli_store_relaxed_32(&thread->in_use, 1);
     oteli_store_relaxed_32(&thread->in_sdk, 0);
     oteli_store_relaxed_64(&thread->generation, OTELI_NO_GENERATION);
-    oteli_store_relaxed_64(&thread->fast, OTELI_NO_GENERATION);
+    thread->fast = OTELI_NO_GENERATION;
     thread->next = NULL;
     return true;
 }
@@ -199,7 +198,6 @@ static void adopt_sdk(struct oteli_thread *thread, struct oteli_sdk *sdk)
     oteli_thread_scope(thread, thread->is_scoped);
     thread->limits = sdk->limits;
     thread->program = sdk->program;
-    oteli_detached_own(thread);
     oteli_store_release_64(&thread->generation, sdk->generation); /* statistics, drain */
 }
 

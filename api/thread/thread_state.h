@@ -83,13 +83,12 @@ struct otel_stack {
  * generation of a state that fits no SDK. */
 #define OTELI_EMPTY_STATE UINT64_MAX
 #define OTELI_BUSY (UINT64_MAX - 1)
-#define OTELI_BUSY_ALONE (UINT64_MAX - 2) /* and another thread may wait for the end of the call */
 #define OTELI_NO_GENERATION (OTELI_NEVER_FAST - 1)
 
 struct oteli_thread {
     /* of the owner: every span touches these */
     /* What the fast ways of calls compare: OTELI_BUSY inside a call, so that a signal handler does
-     * not enter another; otherwise `generation`. Other threads look in share (detached_pool.c). */
+     * not enter another; otherwise `generation`. */
     uint64_t fast;
     uint64_t generation; /* which SDK this state is made for; release, read by the worker */
     struct oteli_random random;
@@ -129,10 +128,6 @@ struct oteli_thread {
     struct oteli_program program;
     uint32_t in_processors;      /* how many calls of them are under way, one inside the other */
     struct oteli_ending *ending; /* the innermost detached span that is ending in them */
-    uint32_t number; /* in the locks of its detached spans (detached_pool.h); 0: it has none yet */
-    uint32_t owns;   /* the same while no other thread has used one of them, and then 0 */
-    uint32_t is_shared;              /* release: the thread has come to know that */
-    struct oteli_thread *next_owner; /* constant once there is a number */
     uint32_t detached_count;
     struct oteli_active_span
         *detached[OTELI_DETACHED_CACHE]; /* free slots of the pool, kept at hand */
@@ -258,7 +253,7 @@ static inline bool oteli_thread_fits(const struct oteli_thread *thread)
 
 static inline bool oteli_thread_is_busy(const struct oteli_thread *thread)
 {
-    return thread->fast - OTELI_BUSY_ALONE <= OTELI_BUSY - OTELI_BUSY_ALONE;
+    return thread->fast == OTELI_BUSY;
 }
 
 /* Calls of one thread do not nest, except from a signal handler; then the inner one is
@@ -268,22 +263,14 @@ static inline bool oteli_thread_is_busy(const struct oteli_thread *thread)
  * out in here. */
 static inline void oteli_thread_mark_busy(struct oteli_thread *thread)
 {
-    oteli_store_fenced_64(&thread->fast, OTELI_BUSY);
-    __atomic_signal_fence(__ATOMIC_SEQ_CST);
-}
-
-/* The same for a call that waits for nothing and calls nothing of the program's. In it, detached
- * spans of this thread need no lock. */
-static inline void oteli_thread_mark_alone(struct oteli_thread *thread)
-{
-    oteli_store_fenced_64(&thread->fast, OTELI_BUSY_ALONE);
+    thread->fast = OTELI_BUSY;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
 /* Of what `fast` holds: whether no call is under way, and the state is a thread's own. */
 static OTELI_INLINE bool oteli_thread_may_begin(uint64_t fast)
 {
-    return fast < OTELI_BUSY_ALONE;
+    return fast < OTELI_BUSY;
 }
 
 static inline bool oteli_thread_enter_call(struct oteli_thread *thread)
@@ -298,7 +285,7 @@ static OTELI_INLINE void oteli_thread_leave_call_as(struct oteli_thread *thread,
                                                     uint64_t generation)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
-    oteli_store_fenced_64(&thread->fast, generation);
+    thread->fast = generation;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 

@@ -84,17 +84,6 @@ static inline void oteli_fence_full(void)
 
 #endif
 
-/* A thread that sees this and then calls oteli_thread_fence (common/os/thread_fence.h) sees all
- * that came before it. TSan knows no such fences. */
-static inline void oteli_store_fenced_64(uint64_t *at, uint64_t value)
-{
-#ifdef OTELI_TSAN
-    __atomic_store_n(at, value, __ATOMIC_RELEASE);
-#else
-    __atomic_store_n(at, value, __ATOMIC_RELAXED);
-#endif
-}
-
 static inline void oteli_fence_after_load(void)
 {
 #ifndef OTELI_TSAN

@@ -10,7 +10,6 @@
 #include "common/log.h"
 #include "common/os/fork.h"
 #include "common/os/library.h"
-#include "common/os/thread_fence.h"
 #include "sdk/engine/current_engine.h"
 #include "sdk/engine/deadline.h"
 #include "sdk/engine/processors.h"
@@ -90,7 +89,6 @@ static void revive(void);
 /* Let an engine that was made work. After an error it is still the caller's. */
 static otel_status run_locked(struct oteli_engine *made)
 {
-    oteli_thread_fence_prepare();
     const bool has_thread = !made->sdk.synchronous && !made->event_fds.is_chosen;
     if (has_thread && oteli_thread_create(&made->thread, made->settings.thread_stack_bytes,
                                           oteli_worker_main, made) != 0)

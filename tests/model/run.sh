@@ -43,8 +43,6 @@ configurations() {
         '-DPRODUCERS=2 -DSPANS=3 -DLAST_SPANS=3 -DCAPACITY=2' ;;
     leaf) printf '%s\n' -DCALLS=4 '-DCALLS=3 -DHANDLED=2' ;;
     leaf-long) printf '%s\n' -DCALLS=6 ;;
-    alone) printf '%s\n' -DCALLS=2 ;;
-    alone-long) printf '%s\n' -DCALLS=4 ;;
     mark) printf '%s\n' -DSPANS=1 ;;
     mark-long) printf '%s\n' -DSPANS=2 ;;
     shutdown) printf '%s\n' -DSPANS=1 ;;
@@ -68,7 +66,6 @@ weaknesses() {
         'SLOTS=1 -DPRODUCERS=2 -DLAST_SPANS=2 -DLINES=4' ;;
     leaf) printf '%s\n' NO_TAKE_BACK_AT_ENTER NO_TAKE_BACK_AT_APPEND NO_TAKE_BACK_AT_EXCHANGE \
         COMMIT_AT_OPENING BEHIND_LEAF ADDRESS_BEFORE_BUSY CHILD_KEEPS_LEAF ;;
-    alone) printf '%s\n' NO_FENCE NO_WAIT NO_SECOND_FENCE LOOK_BEFORE_MARK SHARED_EARLY ;;
     mark) printf '%s\n' LOOK_BEFORE_COMMIT WAKE_BEFORE_MARK NO_GRACE NO_SECOND_LOOK ;;
     shutdown) printf '%s\n' LOST_FENCE NO_WAIT_FOR_BORROWERS NO_LAST_PASS ;;
     *) wrong "no model: $model" ;;

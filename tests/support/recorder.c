@@ -2,7 +2,6 @@
 /* tests/support/recorder.c - the contracts are in recorder.h. */
 #include "tests/support/recorder.h"
 #include "api/record/set_roots.h"
-#include "common/os/thread_fence.h"
 #include "sdk/pipeline/batch.h"
 #include "sdk/view/span_view.h"
 #include "tests/support/leaks.h"
@@ -266,7 +265,6 @@ int recorder_setup_without_sdk(void **state)
     otel_log_set_handler(log_line, NULL);
     recorder_at(0);
     assert_null(oteli_clock_start("fake"));
-    oteli_thread_fence_prepare();
     return 0;
 }
 

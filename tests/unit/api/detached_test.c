@@ -2,15 +2,12 @@
 /* tests/unit/api/detached_test.c - specification of spans that any thread may use: the pool of
  * their records, and several threads on one span at once. */
 #include "api/thread/detached_pool.h"
-#include "common/os/thread_fence.h"
 #include "tests/support/leaks.h"
 #include "tests/support/recorder.h"
 #include "tests/support/unit.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdio.h>
-#include <string.h>
 
 enum { THREADS = 4, ROUNDS = 2000, MANY = 1000, ROUNDS_OF_ENDS = 200 };
 
@@ -115,107 +112,6 @@ TEST_FAST_TOO(of_several_ends_one_counts)
     assert_int_equal(recorder_counts().ended, ROUNDS_OF_ENDS);
     for (size_t i = 0; i < ROUNDS_OF_ENDS; i++)
         assert_int_equal(recorder_count(i, RECORDER_ATTRIBUTES), 1);
-}
-
-static uint32_t lock_of(otel_span span)
-{
-    const struct oteli_active_span *active = oteli_detached_at(otel_span_ref_of(&span));
-    return active != NULL ? oteli_load_relaxed_32(&active->lock) : OTELI_SLOT_FREE;
-}
-
-static void *say_a_word(void *argument)
-{
-    otel_span_set_bool(*(const otel_span *)argument, "of another", true);
-    return NULL;
-}
-
-TEST_WITH(recorder_setup_queued_fast, recorder_teardown,
-          no_lock_is_taken_before_another_thread_uses_a_span)
-{
-    pthread_t thread;
-    otel_span first = otel_span_start(tracer(), "first", NULL);
-    if (!oteli_thread_fence_is_ready())
-        skip(); /* the kernel, or what stands for it, has no such fences */
-    const uint32_t number = oteli_self->number;
-    otel_span_set_int(first, "before", 1);
-    otel_span_add_event(first, "event", NULL, 0);
-    assert_int_not_equal(number, 0);
-    assert_int_equal(lock_of(first), number);
-
-    assert_int_equal(pthread_create(&thread, NULL, say_a_word, &first), 0);
-    pthread_join(thread, NULL);
-
-    assert_int_equal(lock_of(first), 0);
-    otel_span_set_int(first, "after", 1);
-    const otel_span second = otel_span_start(tracer(), "second", NULL);
-    assert_int_equal(lock_of(second), 0);
-    otel_span_end(second);
-    otel_span_end(first);
-    assert_int_equal(lock_of(first), OTELI_SLOT_FREE);
-    recorder_collect();
-    assert_int_equal(recorder_count(1, RECORDER_ATTRIBUTES), 3);
-}
-
-/* The first thread that uses a span of another comes in the middle of the other's calls. */
-enum { MEETINGS = 50, WORDS = 40 };
-struct meeting {
-    otel_span span;
-    uint32_t is_there; /* the span, release */
-    int number;
-};
-static uint32_t is_over; /* until then each thread has a state of its own */
-
-static void say(otel_span span, const char *which)
-{
-    char key[32];
-    for (int i = 0; i < WORDS; i++) {
-        snprintf(key, sizeof key, "%s %d", which, i);
-        otel_span_set_int(span, key, i);
-    }
-}
-
-static void *say_alone(void *argument)
-{
-    struct meeting *meeting = argument;
-    meeting->span = otel_span_start(tracer(), "span", NULL);
-    oteli_store_release_32(&meeting->is_there, 1);
-    say(meeting->span, "owner");
-    if (meeting->number % 2 == 0)
-        otel_span_end(meeting->span);
-    while (oteli_load_acquire_32(&is_over) == 0)
-        sched_yield();
-    otel_span_end(meeting->span);
-    return NULL;
-}
-
-/* spec: A25 trace/api.md#concurrency-requirements MUST stable */
-TEST_WITH(recorder_setup_queued_fast, recorder_teardown,
-          what_is_said_while_another_thread_comes_is_all_there)
-{
-    static struct meeting meetings[MEETINGS];
-    pthread_t threads[MEETINGS];
-    memset(meetings, 0, sizeof meetings);
-    oteli_store_relaxed_32(&is_over, 0);
-    for (int i = 0; i < MEETINGS; i++) {
-        meetings[i].number = i;
-        assert_int_equal(pthread_create(&threads[i], NULL, say_alone, &meetings[i]), 0);
-        while (oteli_load_acquire_32(&meetings[i].is_there) == 0)
-            sched_yield();
-        say(meetings[i].span, "other");
-        if (i % 4 == 0)
-            otel_span_end(meetings[i].span);
-    }
-    oteli_store_release_32(&is_over, 1);
-    for (int i = 0; i < MEETINGS; i++)
-        pthread_join(threads[i], NULL);
-    recorder_collect();
-
-    size_t whole = 0;
-    for (size_t i = 0; i < recorder.count; i++)
-        whole += recorder_count(i, RECORDER_ATTRIBUTES) == 2 * WORDS;
-    assert_int_equal(recorder.count, MEETINGS);
-    assert_int_equal(recorder_counts().ended, MEETINGS);
-    assert_true(whole >= MEETINGS / 2); /* those that ended behind it */
 }
 
 /* Start and end spans of one's own, and poke at an old handle all the while. */
