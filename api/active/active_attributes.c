@@ -193,8 +193,8 @@ void oteli_active_set(struct oteli_active_span *active, const struct oteli_limit
 bool oteli_keep_short_utf8(struct oteli_active_span *active, size_t key_length, size_t length)
 {
     const uint8_t *at = active->attributes.data + active->attributes.length;
-    const char *key = (const char *)at + 4;
-    const char *text = key + key_length + 4;
+    const char *key = (const char *)at + OTELI_SHORT_HEAD;
+    const char *text = key + key_length + OTELI_SHORT_HEAD;
     if (!oteli_utf8_is_valid(key, key_length) || oteli_utf8_valid_prefix(text, length) != length)
         return false;
     oteli_short_keep(active, (const uint8_t *)text + length);

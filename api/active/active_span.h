@@ -160,7 +160,7 @@ struct oteli_active_span {
     struct oteli_buffer attributes; /* Span.attributes fields: in its own memory, or in a line */
     uint32_t attribute_count;
     uint32_t lock;             /* of a detached span: not 0 during a call; see detached_pool.h */
-    uint64_t attribute_filter; /* the bits of their keys */
+    uint64_t attribute_filter; /* the bits of their keys, or more */
     uint64_t usual_ref;        /* what the handle of most spans here says: sampled,
                                              recorded, and of a random trace id */
     union {

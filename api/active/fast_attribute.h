@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* api/active/fast_attribute.h - the attributes that most spans have: a short ASCII key that is new,
  * and a short string, an integer, a double or a bool. One pass, with lengths of one byte; any other
- * attribute is left to oteli_active_set, before anything is changed.
+ * attribute is left to oteli_active_set, before anything is changed but the filter, which may know
+ * a key that no attribute has.
  *
  * Runs on the thread that owns the place, or has the lock of the detached span. */
 #ifndef OTELI_FAST_ATTRIBUTE_H
@@ -86,7 +87,7 @@ enum { OTELI_SHORT_HEAD = 4 };
 static OTELI_INLINE uint32_t oteli_short_twice(size_t length)
 {
     uint32_t factor = 0x1000100;
-    __asm__("" : "+r"(factor)); /* multiply: additions and shifts are more instructions */
+    OTELI_OPAQUE(factor); /* multiply: additions and shifts are more instructions */
     return (uint32_t)length * factor;
 }
 

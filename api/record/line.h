@@ -61,7 +61,7 @@ struct oteli_line {
 
     /* of the worker */
     _Alignas(OTELI_CACHELINE) uint32_t consumed; /* bytes; also read for statistics */
-    uint32_t pins;                               /* batches that point into it */
+    uint32_t pins;                               /* batches that took from it */
     struct oteli_line *next;                     /* in the worker's list */
 
     /* of the pool */

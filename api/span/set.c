@@ -150,20 +150,33 @@ static OTELI_NOINLINE void set_number_busy(struct oteli_active_span *active,
     let_go(active);
 }
 
-static OTELI_COLD void set_string_any(otel_span_ref span, const char *key, size_t key_length,
-                                      const char *value, size_t length)
+/* Of a span below the current one, or of one whose lock another thread has: these look for it. */
+static OTELI_NOINLINE void set_string_any(otel_span_ref span, const char *key, size_t key_length,
+                                          const char *value, size_t length)
 {
     struct oteli_active_span *active = grab_any(span);
-    if (active != NULL)
-        set_string_busy(active, oteli_self, key, key_length, value, length);
+    struct oteli_thread *thread = oteli_self;
+    if (active == NULL)
+        return;
+    if (oteli_set_short_string(active, &thread->limits, key, key_length, value, length) ==
+        OTELI_SHORT)
+        let_go(active);
+    else
+        set_string_busy(active, thread, key, key_length, value, length);
 }
 
-static OTELI_COLD void set_number_any(otel_span_ref span, const char *key, size_t key_length,
-                                      uint64_t bits, uint32_t any)
+static OTELI_NOINLINE void set_number_any(otel_span_ref span, const char *key, size_t key_length,
+                                          uint64_t bits, uint32_t any)
 {
     struct oteli_active_span *active = grab_any(span);
-    if (active != NULL)
-        set_number_busy(active, oteli_self, key, key_length, bits, any);
+    struct oteli_thread *thread = oteli_self;
+    if (active == NULL)
+        return;
+    if (oteli_set_short_number(active, &thread->limits, key, key_length, bits, any,
+                               oteli_short_number))
+        let_go(active);
+    else
+        set_number_busy(active, thread, key, key_length, bits, any);
 }
 
 OTELI_HOT void otel_span_set_string_n(otel_span_ref span, const char *key, size_t key_length,

@@ -32,7 +32,7 @@ void oteli_detached_publish(struct oteli_active_span *active, const otel_span *s
 /* Lock the slot of a handle if the span is still open in it; NULL otherwise. */
 struct oteli_active_span *oteli_detached_lock(otel_span_ref span);
 
-/* Copy all of a locked slot but the handle and the lock, which others look at meanwhile. */
+/* Copy all of a span but the handle and the lock, at which others look if it is detached. */
 void oteli_detached_copy(struct oteli_active_span *to, const struct oteli_active_span *from);
 
 /* Unlock a locked slot and make no handle find it; and the reverse. */

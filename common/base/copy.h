@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* common/base/copy.h - copy short texts without a call, and see whether they are ASCII.
  *
- * A text is moved in one or two pieces of 16, 8 or 4 bytes, of which the second may
- * overlap the first. Copying the copy again moves the same pieces, so that the processor
- * can forward each store to its load: a text that was just written is read without
- * waiting for the cache. Any thread. */
+ * A text is moved in pieces of 16, 8, 4, 2 or 1 bytes, of which the last may overlap the one
+ * before. Copying the copy again moves the same pieces, so that the processor can forward each
+ * store to its load: a text that was just written is read without waiting for the cache. Any
+ * thread. */
 #ifndef OTELI_COPY_H
 #define OTELI_COPY_H
 

@@ -47,9 +47,12 @@
  * for a while it is one more branch that is mispredicted, and a cache line. */
 #if defined(__GNUC__)
 #define OTEL_API_DATA __attribute__((visibility("default")))
+#ifdef __has_attribute
 #if __has_attribute(noplt)
 #define OTEL_API OTEL_API_DATA __attribute__((noplt))
-#else
+#endif
+#endif
+#ifndef OTEL_API
 #define OTEL_API OTEL_API_DATA
 #endif
 #define OTEL_MUST_USE __attribute__((warn_unused_result))

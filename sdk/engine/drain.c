@@ -69,14 +69,13 @@ static void lose(struct oteli_engine *engine, otel_drop_reason reason, uint64_t 
 
 /* Take raw records up to one that is not, which most lines have none of. Returns up to where. */
 static OTELI_INLINE uint32_t take_raw(otel_batch *batch, struct oteli_line *line, uint32_t consumed,
-                                      uint32_t committed)
+                                      uint32_t committed, uint32_t *fetched)
 {
     struct oteli_record **at = batch->records + batch->count;
     struct oteli_record **const end = batch->records + batch->capacity;
-    uint32_t fetched = consumed;
     while (consumed < committed && at != end) {
         struct oteli_record *record = oteli_line_record(line, consumed);
-        fetched = fetch(line, fetched, consumed, committed);
+        *fetched = fetch(line, *fetched, consumed, committed);
         if ((record->what & OTELI_RECORD_RAW) == 0)
             break;
         *at++ = record;
@@ -91,9 +90,10 @@ static bool take_from(struct oteli_engine *engine, struct oteli_line *line, uint
 {
     otel_batch *batch = engine->batch;
     uint32_t consumed = line->consumed;
+    uint32_t fetched = consumed;
     const size_t before = batch->count;
     uint64_t lost = 0;
-    while ((consumed = take_raw(batch, line, consumed, committed)) < committed &&
+    while ((consumed = take_raw(batch, line, consumed, committed, &fetched)) < committed &&
            batch->count < batch->capacity) {
         struct oteli_record *record = oteli_line_record(line, consumed);
         if ((record->what & OTELI_RECORD_MOUNT) == 0)

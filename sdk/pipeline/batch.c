@@ -41,11 +41,10 @@ otel_slice otel_batch_span_otlp(const otel_batch *batch, size_t index,
                                 const otel_scope_view **scope)
 {
     struct oteli_record *record = batch->records[index];
-    if (OTELI_LIKELY((record->what & OTELI_RECORD_RAW) != 0)) {
+    if (OTELI_LIKELY((record->what & OTELI_RECORD_RAW) != 0))
         record = oteli_raw_finish((struct oteli_raw *)(void *)record);
-    } else {
+    else
         oteli_record_convert(record);
-    }
     *scope = oteli_record_scope(record);
     return (otel_slice){(const char *)oteli_record_message(record), record->length};
 }

@@ -562,10 +562,10 @@ class Loops(Case):
                     began = time.monotonic()
                     for _ in range(100):
                         self.assertEqual(nginx.request("/")[0], 200)
-                    self.assertLess(time.monotonic() - began, 1)
+                    self.assertLess(time.monotonic() - began, 5)  # an export that is waited for takes 10 s
                     began = time.monotonic()
                     self.check_sums(nginx.quit(number), ended=101, dropped=101)
-                    self.assertLess(time.monotonic() - began, seconds + 0.5)
+                    self.assertLess(time.monotonic() - began, seconds + 4)
 
 
 class Lives(Case):

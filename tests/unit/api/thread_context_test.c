@@ -110,6 +110,12 @@ static otel_context with_tracestate(uint8_t number)
     return (otel_context){.span = otel_span_wrap(&context)};
 }
 
+TEST(what_a_span_reads_of_its_thread_is_beside_what_it_writes)
+{
+    assert_int_equal((uintptr_t)&oteli_self / OTELI_CACHELINE,
+                     (uintptr_t)&otel_thread_ctx_v1 / OTELI_CACHELINE);
+}
+
 TEST(a_tracestate_is_not_in_what_is_published)
 {
     for (uint8_t i = 1; i < 40; i++) { /* references to them differ in every part */
