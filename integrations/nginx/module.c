@@ -37,10 +37,9 @@ static ngx_int_t start_worker(ngx_cycle_t *cycle)
     otel_status status = otel_start(OTEL_SDK_OPTIONS(.defaults = &defaults, .threadless = true));
     const int fd = otel_poll_fd();
     /* Watched by level, and no alert if it is open at the end, as nginx's own channel. */
-    if (fd >= 0 && ngx_add_channel_event(cycle, fd, NGX_READ_EVENT, export_and_log) != NGX_OK) {
+    if (fd >= 0 && ngx_add_channel_event(cycle, fd, NGX_READ_EVENT, export_and_log) != NGX_OK &&
+        otel_shutdown(0) != OTEL_ERROR_NOT_STARTED)
         status = OTEL_ERROR_SYSTEM;
-        (void)otel_shutdown(0);
-    }
     export_and_log(NULL);
     if (status == OTEL_OK)
         ngx_http_otel_tracer = otel_tracer_get("otel-c.nginx", OTEL_VERSION);
