@@ -169,10 +169,7 @@ static OTELI_NOINLINE OTELI_HOT void end_detached(otel_span_ref span, struct ote
         end_any(span, 0, thread);
         return;
     }
-    struct oteli_line *const line = thread->line;
-    const uint32_t used = thread->used;
-    const uint32_t attributes_length = active->attributes.length;
-    const size_t size = oteli_raw_size_of(active->name_length, attributes_length);
+    const uint32_t size = oteli_raw_size(active);
     if (!oteli_is_plain(thread, active) || !oteli_line_has_room(thread, size) ||
         OTELI_UNLIKELY(active->generation != thread->generation) ||
         OTELI_UNLIKELY(thread->top->traits.is_lent)) {
@@ -180,9 +177,7 @@ static OTELI_NOINLINE OTELI_HOT void end_detached(otel_span_ref span, struct ote
         end_any(span, 0, thread);
         return;
     }
-    oteli_raw_write_rest(oteli_line_raw(line, used), active);
-    oteli_raw_write_head(oteli_line_raw(line, used), active, size, attributes_length, end);
-    oteli_commit_to(thread, line, used + (uint32_t)size, 1);
+    oteli_append_plain(thread, active, size, end);
     free_slot(thread, active);
     oteli_thread_leave_call(thread);
     oteli_wake();

@@ -138,14 +138,6 @@ static OTELI_INLINE bool is_elsewhere(const otel_span_options *options, const ot
     return options->root ? current->opaque[2] != 0 : options->parent != NULL;
 }
 
-/* Its epoch, the length of its name, and its traits. */
-static OTELI_INLINE void set_usual_shape(struct oteli_active_span *active, uint32_t epoch,
-                                         size_t name_length, uint64_t traits)
-{
-    const uint64_t first = oteli_word_of(epoch, name_length);
-    oteli_half_store(active->shape, (oteli_half){first, traits});
-}
-
 /* A sampled root, or a child of this parent, whose epoch and origin are given. Its name is in its
  * place. */
 static OTELI_INLINE void open_fast(struct oteli_thread *thread, struct oteli_active_span *active,
@@ -155,7 +147,7 @@ static OTELI_INLINE void open_fast(struct oteli_thread *thread, struct oteli_act
 {
     if (OTELI_UNLIKELY(parent->opaque[2] == 0)) {
         oteli_span_set_origin(active, tracer, 0);
-        set_usual_shape(active, oteli_clock_epoch(), name_length, traits);
+        oteli_span_set_shape(active, oteli_clock_epoch(), name_length, traits);
         oteli_count(&thread->counts.recorded[OTELI_ORIGIN_NONE], 1);
         __atomic_signal_fence(__ATOMIC_SEQ_CST); /* what is written now needs no register below */
         uint64_t second;
@@ -163,7 +155,7 @@ static OTELI_INLINE void open_fast(struct oteli_thread *thread, struct oteli_act
         made->trace_id = (oteli_half){first, second};
     } else {
         oteli_span_set_origin(active, tracer, parent->opaque[2]);
-        set_usual_shape(active, epoch, name_length, traits);
+        oteli_span_set_shape(active, epoch, name_length, traits);
         oteli_count(&thread->counts.recorded[origin], 1);
         __atomic_signal_fence(__ATOMIC_SEQ_CST); /* likewise */
         made->trace_id = oteli_half_load(parent->opaque);

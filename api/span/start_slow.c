@@ -169,10 +169,10 @@ static OTELI_INLINE void open_any(struct oteli_thread *thread, struct oteli_acti
     const bool is_recording = (made->ref & OTEL_SPAN_IS_RECORDING_) != 0;
     const bool is_sampled = context == NULL ? is_recording : (made->ref & OTELI_REF_SAMPLED) != 0;
     made->ref |= oteli_active_place_ref(active);
-    oteli_span_set_shape(
-        active, oteli_span_epoch_under(thread, parent), about->name_length,
-        oteli_span_wire_flags_of(made->ref, parent_id != 0 ? parent->opaque[3] : 0),
-        OTEL_SPAN_KIND_INTERNAL + 1);
+    oteli_span_set_shape(active, oteli_span_epoch_under(thread, parent), about->name_length,
+                         oteli_traits_word(oteli_span_wire_flags_of(
+                                               made->ref, parent_id != 0 ? parent->opaque[3] : 0),
+                                           OTEL_SPAN_KIND_INTERNAL + 1));
     oteli_span_set_origin(active, tracer, parent_id);
     oteli_active_begin_own(active);
     if (context != NULL || OTELI_UNLIKELY(oteli_span_is_special(thread, parent, options)))

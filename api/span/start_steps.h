@@ -137,11 +137,9 @@ static inline uint32_t oteli_span_wire_flags_of(uint64_t ref, uint64_t parent_re
 
 /* Epoch, length of the name and traits; tracer and parent. */
 static OTELI_INLINE void oteli_span_set_shape(struct oteli_active_span *active, uint32_t epoch,
-                                              size_t name_length, uint32_t wire_flags,
-                                              uint8_t wire_kind)
+                                              size_t name_length, uint64_t traits)
 {
     const uint64_t first = oteli_word_of(epoch, name_length);
-    const uint64_t traits = oteli_traits_word(wire_flags, wire_kind);
     oteli_half_store(active->shape, (oteli_half){first, traits});
 }
 
