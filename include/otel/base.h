@@ -43,8 +43,8 @@
 #endif
 
 /* OTEL_INLINE functions are never traced by -finstrument-functions (otel/functions.h).
- * Calls of OTEL_API functions leave out the PLT where the compiler can: in code that was not run
- * for a while it is one more branch that is mispredicted, and a cache line. */
+ * Calls of the library leave out the PLT where the compiler can: in code that was not run for a
+ * while it is one more branch that is mispredicted, and a cache line. */
 #if defined(__GNUC__)
 #define OTEL_API_DATA __attribute__((visibility("default")))
 #ifdef __has_attribute
