@@ -46,6 +46,36 @@ static void let_tracestate_go(struct oteli_active_span *active)
     active->self.opaque[3] &= ~OTELI_REF_TRACESTATE;
 }
 
+/* --- texts --- */
+
+/* Append a text, with bad UTF-8 replaced. False: no memory. */
+static bool append_text(struct oteli_buffer *buffer, const char *text, size_t length)
+{
+    if (length == 0)
+        return true;
+    uint8_t *at = oteli_buffer_room(buffer, length);
+    uint8_t *end = at != NULL ? oteli_text_copy(at, text, length) : NULL;
+    if (OTELI_UNLIKELY(end == NULL)) {
+        const size_t size = oteli_text_size(text, length);
+        at = oteli_buffer_room(buffer, size);
+        if (at == NULL)
+            return false;
+        end = oteli_text_put(at, text, length, size);
+    }
+    buffer->length = (uint32_t)(end - buffer->data);
+    return true;
+}
+
+/* A name that has no place inline. Without memory it is empty. */
+static void keep_long_name(struct oteli_active_span *active, const char *name, size_t length)
+{
+    struct oteli_buffer *buffer = &active->unusual.name;
+    active->traits.is_unusual |= OTELI_HAS_MORE;
+    buffer->length = 0;
+    append_text(buffer, name, length);
+    active->name_length = buffer->length;
+}
+
 /* --- memory for attributes --- */
 
 static void free_own(struct oteli_active_span *active)
@@ -83,7 +113,10 @@ void oteli_active_take_back(struct oteli_active_span *active)
     const struct oteli_buffer lent = active->attributes;
     const uint32_t count = active->attribute_count;
     const uint64_t filter = active->attribute_filter;
-    (void)oteli_move(active->name, oteli_active_name(active), active->name_length);
+    if (OTELI_LIKELY(active->name_length <= OTELI_NAME_INLINE))
+        (void)oteli_move(active->name, oteli_active_name(active), active->name_length);
+    else
+        keep_long_name(active, oteli_active_name(active), active->name_length);
     const bool has_room = lent.length == 0 || own_at_least(active, lent.length, &lent);
     oteli_active_begin_own(active);
     if (OTELI_UNLIKELY(!has_room)) {
@@ -170,27 +203,9 @@ void oteli_active_fini(struct oteli_active_span *active)
     memset(active, 0, sizeof *active);
 }
 
-/* Append a text, with bad UTF-8 replaced. False: no memory. */
-static bool append_text(struct oteli_buffer *buffer, const char *text, size_t length)
-{
-    if (length == 0)
-        return true;
-    uint8_t *at = oteli_buffer_room(buffer, length);
-    uint8_t *end = at != NULL ? oteli_text_copy(at, text, length) : NULL;
-    if (OTELI_UNLIKELY(end == NULL)) {
-        const size_t size = oteli_text_size(text, length);
-        at = oteli_buffer_room(buffer, size);
-        if (at == NULL)
-            return false;
-        end = oteli_text_put(at, text, length, size);
-    }
-    buffer->length = (uint32_t)(end - buffer->data);
-    return true;
-}
-
 void oteli_active_set_long_name(struct oteli_active_span *active, const char *name, size_t length)
 {
-    struct oteli_buffer *buffer = &active->unusual.name;
+    const struct oteli_buffer *buffer = &active->unusual.name;
     if (active->traits.is_lent)
         oteli_active_take_back(active);
     active->traits.bits &= (uint8_t)~OTELI_NAME_IS_ADDRESS;
@@ -198,10 +213,7 @@ void oteli_active_set_long_name(struct oteli_active_span *active, const char *na
     if (length <= OTELI_NAME_INLINE &&
         oteli_text_copy((uint8_t *)active->name, name, length) != NULL)
         return;
-    active->traits.is_unusual |= OTELI_HAS_MORE;
-    buffer->length = 0;
-    append_text(buffer, name, length);
-    active->name_length = buffer->length;
+    keep_long_name(active, name, length);
     if (buffer->length != 0 && buffer->length <= OTELI_NAME_INLINE)
         memcpy(active->name, buffer->data, buffer->length);
 }

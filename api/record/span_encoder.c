@@ -60,10 +60,11 @@ uint32_t oteli_raw_write_more(struct oteli_raw *raw, const struct oteli_active_s
     const uint32_t name_length = active->name_length;
     uint8_t *const attributes = raw->name + name_length;
     uint8_t *events;
-    if (!active->traits.is_lent)
+    if (!active->traits.is_lent) {
         oteli_raw_write_rest(raw, active);
-    if (name_length > OTELI_NAME_INLINE)
-        memcpy(raw->name, active->unusual.name.data, name_length);
+        if (name_length > OTELI_NAME_INLINE)
+            memcpy(raw->name, active->unusual.name.data, name_length);
+    }
     const uint8_t *behind = put_rest(attributes + active->attributes.length, active, &events);
     const size_t length = (size_t)(behind - attributes);
     const size_t size = oteli_raw_size_of(name_length, length);

@@ -19,6 +19,7 @@
 #include "common/base/ratio.h"
 #include "common/clock/clock.h"
 #include "common/clock/counter.h"
+#include "common/text/utf8.h"
 
 /* What the sampler says to the thread's next root, whose trace id is known before it is made. */
 static OTELI_INLINE unsigned decision_of_root(const struct oteli_thread *thread)
@@ -211,6 +212,18 @@ static OTELI_INLINE void *lend_line(const struct oteli_thread *thread,
     return name;
 }
 
+/* Where the name of a leaf is longer, or not ASCII, and still one that a raw record can have. */
+static bool lend_for_long_name(struct oteli_active_span *active, const char *name, size_t length)
+{
+    const int64_t room = (int64_t)active->attributes.capacity + OTELI_NAME_INLINE - (int64_t)length;
+    char *at = (char *)active->attributes.data - length;
+    if (length > OTELI_RAW_NAME_MOST || room < LEAF_LEAST ||
+        (!oteli_saw_ascii(oteli_move(at, name, length)) && !oteli_utf8_is_valid(at, length)))
+        return false;
+    oteli_active_lend(active, active->attributes.data, (size_t)room);
+    return true;
+}
+
 static OTELI_INLINE void set_attributes_fast(struct oteli_thread *thread,
                                              struct oteli_active_span *active,
                                              const otel_span_options *options)
@@ -261,7 +274,8 @@ static OTELI_NOINLINE OTELI_HOT void enter_under(otel_span *span, otel_tracer *t
     const int32_t room = leaf_room(thread);
     const bool is_leaf = room >= LEAF_LEAST;
     void *at = is_leaf ? lend_line(thread, active, name_length, room) : active->name;
-    if (OTELI_UNLIKELY(!oteli_span_put_short_name(at, name, name_length))) {
+    if (OTELI_UNLIKELY(!oteli_span_put_short_name(at, name, name_length)) &&
+        !(is_leaf && lend_for_long_name(active, name, name_length))) {
         let_go_and_enter(span, tracer, name, name_length, options, thread);
         return;
     }
@@ -335,7 +349,7 @@ static OTELI_INLINE void enter_fast(otel_span *span, otel_tracer *tracer, const 
     }
     void *at = lend_line(thread, active, name_length, room);
     if (OTELI_UNLIKELY(!oteli_span_put_short_name(at, name, name_length))) {
-        let_go_and_enter(span, tracer, name, name_length, options, thread);
+        enter_under(span, tracer, name, name_length, options, thread);
         return;
     }
     struct oteli_identity made;

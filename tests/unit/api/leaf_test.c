@@ -101,7 +101,8 @@ static struct leaf {
     otel_span span;
     const char *name;
     bool is_described; /* before something happens */
-    bool has_large, has_event;
+    bool has_event;
+    size_t large; /* of the value of "large.key"; 0: it has none */
     otel_span_status status;
     unsigned seen;
 } leaf;
@@ -115,9 +116,10 @@ static bool is_known(const otel_attribute_view *attribute)
         return is_text(value->slice, "later");
     if (is_text(attribute->key, "second.key"))
         return leaf.is_described && value->integer == -2;
-    if (!is_text(attribute->key, "large.key") || !leaf.has_large || value->slice.length != LARGE)
+    if (!is_text(attribute->key, "large.key") || leaf.large == 0 ||
+        value->slice.length != leaf.large)
         return false;
-    for (size_t i = 0; i < LARGE; i++)
+    for (size_t i = 0; i < leaf.large; i++)
         if (value->slice.data[i] != 'l')
             return false;
     return true;
@@ -136,7 +138,7 @@ static bool is_leaf(const otel_span_view *view)
             return false;
     return is_text(view->name, leaf.name) && view->status == leaf.status &&
            otel_event_next(&events, &event) == leaf.has_event &&
-           count == 2 + (unsigned)leaf.is_described + (unsigned)leaf.has_large &&
+           count == 2 + (unsigned)leaf.is_described + (unsigned)(leaf.large != 0) &&
            view->dropped_attributes_count == 0;
 }
 
@@ -338,14 +340,17 @@ static void flushed_elsewhere(void)
     assert_int_equal(otel_memory_count(traced.memory), made_count);
 }
 
+static void set_large(size_t length)
+{
+    static char large[LARGE];
+    memset(large, 'l', sizeof large);
+    otel_span_set_string_n(otel_span_ref_of(&leaf.span), "large.key", 9, large, length);
+    leaf.large = length;
+}
+
 static void large_attribute(void)
 {
-    char *large = malloc(LARGE);
-    assert_non_null(large);
-    memset(large, 'l', LARGE);
-    otel_span_set_string_n(otel_span_ref_of(&leaf.span), "large.key", 9, large, LARGE);
-    free(large);
-    leaf.has_large = true;
+    set_large(LARGE);
 }
 
 static void shorter_name(void)
@@ -491,13 +496,23 @@ static const struct disturbance {
     {"a signal handler", nothing, in_handler},
 };
 
-static const char *const names[] = {"leaf", "leaf of 10", "a leaf whose name has 30 bytes"};
+static const char *const names[] = {
+    "leaf",
+    "leaf of 10",
+    "a leaf whose name has 30 bytes",
+    "a leaf whose name has 60 bytes, more than a place on a stack",
+    "a leaf whose name has 127 bytes, the most that a record has as it is written "
+    "in the line; not all of them are ASCII, größer, ",
+    "größer",
+    ""};
+enum { FORMS = 2 * sizeof names / sizeof names[0] };
 
 AROUND_EACH(traced_setup_queued, traced_teardown);
 
 static void disturb(const struct disturbance *by)
 {
-    for (unsigned form = 0; form < 6; form++) {
+    for (unsigned form = 0; form < FORMS; form++) {
+        make(); /* so that there is a line */
         by->before();
         enter_leaf(names[form / 2], form % 2 != 0);
         by->happen();
@@ -523,6 +538,15 @@ TEST(a_fork_leaves_it_whole)
         disturb(&(struct disturbance){"a fork", nothing, fork_child});
 }
 
+TEST(a_name_that_is_not_utf8_is_mended)
+{
+    make();
+    enter_leaf("bad \xff", true);
+    leaf.name = "bad \xef\xbf\xbd";
+    end_leaf();
+    assert_true(is_right(1));
+}
+
 /* The last one before a line is full has any room that is left. */
 TEST(the_line_may_be_nearly_full)
 {
@@ -538,11 +562,13 @@ TEST(the_line_may_be_nearly_full)
         assert_int_equal(otel_flush(60000), OTEL_OK);
         otel_memory_clear(traced.memory);
         for (unsigned i = 0; i < LEAVES; i++) {
-            enter_leaf(names[step % 3], true);
+            enter_leaf(names[step % (FORMS / 2)], true);
             if (i % 4 == 0)
                 make();
             if (step % WAYS != 0)
                 status();
+            else
+                set_large(300);
             end_leaf();
         }
         assert_true(is_right(LEAVES));
@@ -619,7 +645,7 @@ TEST(a_child_is_entered_without_memory)
 /* Its end is counted, where it began. */
 TEST(it_is_open_when_the_sdk_goes_away)
 {
-    for (unsigned form = 0; form < 6; form++) {
+    for (unsigned form = 0; form < FORMS; form++) {
         make();
         enter_leaf(names[form / 2], form % 2 != 0);
         assert_true(is_right(0));
@@ -640,7 +666,7 @@ TEST(it_is_open_when_the_sdk_goes_away)
 
 TEST(it_ends_after_the_shutdown)
 {
-    for (unsigned form = 0; form < 6; form++) {
+    for (unsigned form = 0; form < FORMS; form++) {
         enter_leaf(names[form / 2], form % 2 != 0);
         traced_stop();
         end_leaf();
