@@ -54,8 +54,10 @@ static bool append_text(struct oteli_buffer *buffer, const char *text, size_t le
     if (length == 0)
         return true;
     uint8_t *at = oteli_buffer_room(buffer, length);
-    uint8_t *end = at != NULL ? oteli_text_copy(at, text, length) : NULL;
-    if (OTELI_UNLIKELY(end == NULL)) {
+    if (at == NULL)
+        return false;
+    uint8_t *end = oteli_text_copy(at, text, length);
+    if (OTELI_UNLIKELY(end == NULL)) { /* it is longer where it is mended */
         const size_t size = oteli_text_size(text, length);
         at = oteli_buffer_room(buffer, size);
         if (at == NULL)
@@ -66,14 +68,19 @@ static bool append_text(struct oteli_buffer *buffer, const char *text, size_t le
     return true;
 }
 
-/* A name that has no place inline. Without memory it is empty. */
+/* A name that has no place inline. Without memory it is cut to what has. */
 static void keep_long_name(struct oteli_active_span *active, const char *name, size_t length)
 {
     struct oteli_buffer *buffer = &active->unusual.name;
     active->traits.is_unusual |= OTELI_HAS_MORE;
     buffer->length = 0;
-    append_text(buffer, name, length);
-    active->name_length = buffer->length;
+    if (OTELI_LIKELY(append_text(buffer, name, length))) {
+        active->name_length = buffer->length;
+        return;
+    }
+    const size_t most = length < OTELI_NAME_INLINE ? length : OTELI_NAME_INLINE;
+    active->name_length = (uint32_t)oteli_utf8_valid_prefix(name, most);
+    memcpy(active->name, name, active->name_length);
 }
 
 /* --- memory for attributes --- */

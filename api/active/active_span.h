@@ -47,9 +47,9 @@ struct oteli_traits {
     uint8_t reserved;
     bool is_lent;       /* a leaf: name and attributes are in the line (oteli_active_lend) */
     uint8_t wire_kind;  /* Span.kind */
-    uint8_t is_unusual; /* not 0: has anything but ids, a short name, times and attributes, or a
-                           dead place below: its end goes the slow path. Of a raw record: it has
-                           events, at events_at */
+    uint8_t is_unusual; /* not 0: has anything but ids, a name in its place or in the line, times
+                           and attributes, or a dead place below. Of a raw record: it has events,
+                           at events_at */
     uint8_t bits;       /* OTELI_HOLDS and below */
     uint8_t end_as;     /* enum oteli_end_as */
 };
@@ -178,7 +178,7 @@ struct oteli_active_span {
         uint64_t hold_and_below;
     };
 
-    char name[OTELI_NAME_INLINE]; /* or, if longer, in unusual.name */
+    char name[OTELI_NAME_INLINE]; /* or, if longer, in unusual.name; a leaf's is in the line */
     uint8_t *own; /* its own memory for attributes, which it keeps while they are in a line */
     struct oteli_unusual unusual;
     union {
@@ -319,8 +319,8 @@ static OTELI_INLINE bool oteli_active_is_name_only(const struct oteli_active_spa
     return active->attributes.length == 0 && active->name_length - 8 <= 8;
 }
 
-/* What is left out of a span; the first time in a span it is noted, to be logged once the state is
- * free and nothing is locked. */
+/* What is left out of a span; the first time in a span it is noted, to be logged once
+ * nothing is locked. */
 enum oteli_warning_about {
     OTELI_NO_COMPLAINT = 0,
     OTELI_TOO_MANY_ATTRIBUTES,

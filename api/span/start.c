@@ -6,9 +6,9 @@
  * the clock. scripts/bench.sh span measures what it costs.
  *
  * The fast path marks the state busy. Whatever it cannot do it finds out before it has changed
- * anything that counts; then it marks the state free and leaves the whole start to start_slow.c.
- * So it calls nothing, and the compiler keeps everything in registers that need
- * not be saved. */
+ * anything that counts; then it leaves the start to enter_under, and that, with the state free
+ * again, to start_slow.c. So it calls nothing, and the compiler keeps everything in registers that
+ * need not be saved. */
 #include "api/active/fast_attribute.h"
 #include "api/record/span_encoder.h"
 #include "api/span/start_slow.h"
@@ -72,7 +72,7 @@ static OTELI_NOINLINE void let_go_and_enter(otel_span *span, otel_tracer *tracer
     oteli_span_enter_slow(span, tracer, name, name_length, options);
 }
 
-/* The same where the current span is a leaf, with attributes or a longer name. */
+/* The same where the current span is a leaf, with attributes or a name of an unusual length. */
 static OTELI_NOINLINE void take_back_and_enter(otel_span *span, otel_tracer *tracer,
                                                const char *name, size_t name_length,
                                                const otel_span_options *options,
@@ -212,12 +212,16 @@ static OTELI_INLINE void *lend_line(const struct oteli_thread *thread,
     return name;
 }
 
-/* Where the name of a leaf is longer, or not ASCII, and still one that a raw record can have. */
-static bool lend_for_long_name(struct oteli_active_span *active, const char *name, size_t length)
+/* lend_line has been called, and the name is any that a raw record can have: it is put there. */
+static bool put_any_name(struct oteli_active_span *active, const char *name, size_t length,
+                         int32_t room)
 {
-    const int64_t room = (int64_t)active->attributes.capacity + OTELI_NAME_INLINE - (int64_t)length;
     char *at = (char *)active->attributes.data - length;
-    if (length > OTELI_RAW_NAME_MOST || room < LEAF_LEAST ||
+    if (length > OTELI_RAW_NAME_MOST)
+        return false;
+    if (length > OTELI_NAME_INLINE)
+        room -= (int32_t)(length - OTELI_NAME_INLINE);
+    if (room < LEAF_LEAST ||
         (!oteli_saw_ascii(oteli_move(at, name, length)) && !oteli_utf8_is_valid(at, length)))
         return false;
     oteli_active_lend(active, active->attributes.data, (size_t)room);
@@ -248,8 +252,8 @@ static OTELI_INLINE void show_fast(otel_span *span, struct oteli_thread *thread,
     oteli_thread_leave_call(thread);
 }
 
-/* Where options name the parent, or it is not usual; where the span may not be sampled; or where
- * there is no room in the line. The state is busy. */
+/* Where options name the parent, or it is not usual; where the span may not be sampled; where there
+ * is no room in the line; or where the name is long, empty or not ASCII. The state is busy. */
 static OTELI_NOINLINE OTELI_HOT void enter_under(otel_span *span, otel_tracer *tracer,
                                                  const char *name, size_t name_length,
                                                  const otel_span_options *options,
@@ -275,7 +279,7 @@ static OTELI_NOINLINE OTELI_HOT void enter_under(otel_span *span, otel_tracer *t
     const bool is_leaf = room >= LEAF_LEAST;
     void *at = is_leaf ? lend_line(thread, active, name_length, room) : active->name;
     if (OTELI_UNLIKELY(!oteli_span_put_short_name(at, name, name_length)) &&
-        !(is_leaf && lend_for_long_name(active, name, name_length))) {
+        !(is_leaf && put_any_name(active, name, name_length, room))) {
         let_go_and_enter(span, tracer, name, name_length, options, thread);
         return;
     }

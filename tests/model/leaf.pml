@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* leaf.pml - the current span has its name and attributes in the line, where its record will be.
  *
- * Twin of: lend_line, enter_fast and enter_other (api/span/start.c), end_fast, end_any and
+ * Twin of: lend_line, enter_fast and enter_under (api/span/start.c), end_fast, end_any and
  * append_current (api/span/end.c), oteli_active_take_back (api/active/active_span.c) and
  * oteli_thread_take_back (api/thread/thread_state.h), append_ended and find_room
  * (api/thread/line_writer.c), oteli_thread_mark_busy (api/thread/thread_state.h), keep_own

@@ -2,6 +2,7 @@
 /* tests/unit/api/leaf_test.c - specification of leaves (api/active/active_span.h): whatever happens
  * while the current span has its name and attributes in the line, what is exported of it and of all
  * others is whole. */
+#include "common/text/text.h"
 #include "tests/support/leaks.h"
 #include "tests/support/traced.h"
 #include "tests/support/unit.h"
@@ -28,7 +29,7 @@ static void name_of(unsigned number, char name[NAME_ROOM])
     snprintf(name, NAME_ROOM, "d%u%s", number, padding + number % (sizeof padding - 1));
 }
 
-static unsigned describe(otel_span span, unsigned number)
+static void describe(otel_span span, unsigned number)
 {
     char name[NAME_ROOM];
     name_of(number, name);
@@ -36,7 +37,6 @@ static unsigned describe(otel_span span, unsigned number)
         otel_span_set_string(span, "of.name", name);
     if (number % SIGNATURES > 1)
         otel_span_set_int(span, "of.number", number);
-    return number;
 }
 
 static unsigned next_number(void)
@@ -55,12 +55,12 @@ static otel_span enter_made(const otel_span_options *options)
     return span;
 }
 
-static otel_span start_made(void)
+static otel_span start_made(const otel_span_options *options)
 {
     char name[NAME_ROOM];
     const unsigned number = next_number();
     name_of(number, name);
-    const otel_span span = otel_span_start(traced.tracer, name, NULL);
+    const otel_span span = otel_span_start(traced.tracer, name, options);
     describe(span, number);
     return span;
 }
@@ -72,11 +72,6 @@ static void make(void)
         otel_span_end(enter_made(NULL));
 }
 
-static bool is_text(otel_slice slice, const char *text)
-{
-    return slice.length == strlen(text) && memcmp(slice.data, text, slice.length) == 0;
-}
-
 static bool is_made(const otel_span_view *view)
 {
     char name[NAME_ROOM];
@@ -85,12 +80,14 @@ static bool is_made(const otel_span_view *view)
     unsigned count = 0;
     const unsigned number = (unsigned)strtoul(view->name.data + 1, NULL, 10);
     name_of(number, name);
-    if (number >= made_count || !is_text(view->name, name))
+    if (number >= made_count || !oteli_is_text(view->name, name))
         return false;
     seen[number]++;
     for (; otel_attribute_next(&rest, OTEL_FIELD_SPAN_ATTRIBUTE, &attribute); count++)
-        if (count == 0 ? !is_text(attribute.key, "of.name") || !is_text(attribute.value.slice, name)
-                       : !is_text(attribute.key, "of.number") || attribute.value.integer != number)
+        if (count == 0
+                ? !oteli_is_text(attribute.key, "of.name") ||
+                      !oteli_is_text(attribute.value.slice, name)
+                : !oteli_is_text(attribute.key, "of.number") || attribute.value.integer != number)
             return false;
     return count == number % SIGNATURES && view->dropped_attributes_count == 0;
 }
@@ -110,13 +107,13 @@ static struct leaf {
 static bool is_known(const otel_attribute_view *attribute)
 {
     const otel_value_view *value = &attribute->value;
-    if (is_text(attribute->key, "first.key"))
-        return is_text(value->slice, "again");
-    if (is_text(attribute->key, "later.key"))
-        return is_text(value->slice, "later");
-    if (is_text(attribute->key, "second.key"))
+    if (oteli_is_text(attribute->key, "first.key"))
+        return oteli_is_text(value->slice, "again");
+    if (oteli_is_text(attribute->key, "later.key"))
+        return oteli_is_text(value->slice, "later");
+    if (oteli_is_text(attribute->key, "second.key"))
         return leaf.is_described && value->integer == -2;
-    if (!is_text(attribute->key, "large.key") || leaf.large == 0 ||
+    if (!oteli_is_text(attribute->key, "large.key") || leaf.large == 0 ||
         value->slice.length != leaf.large)
         return false;
     for (size_t i = 0; i < leaf.large; i++)
@@ -136,7 +133,7 @@ static bool is_leaf(const otel_span_view *view)
     for (; otel_attribute_next(&rest, OTEL_FIELD_SPAN_ATTRIBUTE, &attribute); count++)
         if (!is_known(&attribute))
             return false;
-    return is_text(view->name, leaf.name) && view->status == leaf.status &&
+    return oteli_is_text(view->name, leaf.name) && view->status == leaf.status &&
            otel_event_next(&events, &event) == leaf.has_event &&
            count == 2 + (unsigned)leaf.is_described + (unsigned)(leaf.large != 0) &&
            view->dropped_attributes_count == 0;
@@ -148,7 +145,8 @@ static bool is_right(unsigned leaves)
     otel_span_view view;
     bool is_fine = otel_flush(60000) != OTEL_ERROR_TIMEOUT;
     for (size_t i = 0; is_fine && otel_memory_span(traced.memory, i, &view); i++)
-        is_fine = view.name.data[0] == 'd' ? is_made(&view) : is_leaf(&view);
+        is_fine =
+            view.name.length != 0 && view.name.data[0] == 'd' ? is_made(&view) : is_leaf(&view);
     for (unsigned i = 0; is_fine && i < made_count; i++)
         is_fine = seen[i] == wanted[i];
     is_fine = is_fine && leaf.seen == leaves;
@@ -159,13 +157,14 @@ static bool is_right(unsigned leaves)
     return is_fine;
 }
 
+#define FIRST "a value that is longer than the next one"
 static void enter_leaf(const char *name, bool is_described)
 {
     leaf = (struct leaf){.name = name, .is_described = is_described};
     leaf.span = otel_span_enter(traced.tracer, name, NULL);
     if (!is_described)
         return;
-    otel_span_set_string(leaf.span, "first.key", "a value that is longer than the next one");
+    otel_span_set_string(leaf.span, "first.key", FIRST);
     otel_span_set_int(leaf.span, "second.key", -2);
 }
 
@@ -232,21 +231,17 @@ static void held_children(void)
 static void detached(void)
 {
     for (unsigned i = 0; i < SIGNATURES; i++)
-        otel_span_end(start_made());
+        otel_span_end(start_made(NULL));
 }
 
 static void start_early(void)
 {
-    early = start_made();
+    early = start_made(NULL);
 }
 
 static void start_early_and_hold(void)
 {
-    char name[NAME_ROOM];
-    const unsigned number = next_number();
-    name_of(number, name);
-    early = otel_span_start(traced.tracer, name, OTEL_SPAN_OPTIONS(.hold = true));
-    describe(early, number);
+    early = start_made(OTEL_SPAN_OPTIONS(.hold = true));
     const otel_context context = {.span = early};
     otel_span_end(enter_made(OTEL_SPAN_OPTIONS(.parent = &context)));
 }
@@ -496,16 +491,18 @@ static const struct disturbance {
     {"a signal handler", nothing, in_handler},
 };
 
-static const char *const names[] = {
-    "leaf",
-    "leaf of 10",
-    "a leaf whose name has 30 bytes",
-    "a leaf whose name has 60 bytes, more than a place on a stack",
-    "a leaf whose name has 127 bytes, the most that a record has as it is written "
-    "in the line; not all of them are ASCII, größer, ",
-    "größer",
-    ""};
-enum { FORMS = 2 * sizeof names / sizeof names[0] };
+/* Names of every length that goes another way, in ASCII and not. */
+#define WORDS                                                         \
+    "leaf, whose name ends with these words, which a place may have " \
+    "no room for; all have 128 bytes, so this one is made up -"
+static const char whole[2][129] = {WORDS "as well.", WORDS "größer"};
+static const size_t lengths[] = {4, 8, 10, 49, 30, 127, 49, 128, 127, 48, 0};
+enum { NAMES = sizeof lengths / sizeof lengths[0], FORMS = 2 * NAMES };
+
+static const char *leaf_name(unsigned name)
+{
+    return whole[name % 2] + sizeof whole[0] - 1 - lengths[name];
+}
 
 AROUND_EACH(traced_setup_queued, traced_teardown);
 
@@ -514,7 +511,7 @@ static void disturb(const struct disturbance *by)
     for (unsigned form = 0; form < FORMS; form++) {
         make(); /* so that there is a line */
         by->before();
-        enter_leaf(names[form / 2], form % 2 != 0);
+        enter_leaf(leaf_name(form / 2), form % 2 != 0);
         by->happen();
         end_leaf();
         otel_span_end(outer);
@@ -562,7 +559,7 @@ TEST(the_line_may_be_nearly_full)
         assert_int_equal(otel_flush(60000), OTEL_OK);
         otel_memory_clear(traced.memory);
         for (unsigned i = 0; i < LEAVES; i++) {
-            enter_leaf(names[step % (FORMS / 2)], true);
+            enter_leaf(leaf_name(step % NAMES), true);
             if (i % 4 == 0)
                 make();
             if (step % WAYS != 0)
@@ -579,9 +576,10 @@ static bool has_all(otel_slice rest, size_t length, unsigned *count)
 {
     otel_attribute_view attribute;
     for (*count = 0; otel_attribute_next(&rest, OTEL_FIELD_SPAN_ATTRIBUTE, &attribute); ++*count)
-        if (is_text(attribute.key, "first.key")
+        if (oteli_is_text(attribute.key, "first.key")
                 ? attribute.value.slice.length != length
-                : !is_text(attribute.key, "third.key") && !is_text(attribute.key, "second.key"))
+                : !oteli_is_text(attribute.key, "third.key") &&
+                      !oteli_is_text(attribute.key, "second.key"))
             return false;
     return rest.length == 0;
 }
@@ -592,17 +590,16 @@ TEST(it_is_taken_back_without_memory)
 {
     enum { HALVES = 15, TIMES = 3 };
     static char large[LARGE];
-    static otel_span below[HALVES * TIMES];
-    unsigned depth = 0;
+    const otel_span_mark mark = otel_span_mark_here();
     memset(large, 'l', sizeof large);
     traced_touch("so that there is a line");
     assert_int_equal(otel_flush(60000), OTEL_OK);
-    for (; depth < HALVES * TIMES; depth++) {
+    for (unsigned depth = 0; depth < HALVES * TIMES; depth++) {
         const size_t length = LARGE >> depth / TIMES;
         otel_span_view view;
         unsigned count;
-        below[depth] = otel_span_enter(traced.tracer, "below", NULL);
-        enter_leaf(names[1], true);
+        (void)otel_span_enter(traced.tracer, "below", NULL);
+        enter_leaf(leaf_name(2), true);
         oteli_leaks_fail_at(1 + depth % TIMES);
         otel_span_set_string_n(otel_span_ref_of(&leaf.span), "first.key", 9, large, length);
         oteli_leaks_fail_at(0);
@@ -612,34 +609,38 @@ TEST(it_is_taken_back_without_memory)
 
         assert_int_equal(otel_flush(60000), OTEL_OK);
         assert_true(otel_memory_span(traced.memory, 0, &view));
-        assert_true(is_text(view.name, leaf.name));
+        assert_true(oteli_is_text(view.name, leaf.name));
         assert_true(has_all(view.attributes, length, &count));
         assert_int_equal(count, view.dropped_attributes_count == 2 ? 2 : 3);
     }
-    while (depth-- > 0)
-        otel_span_end(below[depth]);
+    otel_span_unwind(mark);
 }
 
+/* Its name is cut, or its attributes are dropped, whichever had no memory. */
 TEST(a_child_is_entered_without_memory)
 {
-    otel_span_view view;
-    otel_attribute_view attribute;
-    unsigned count = 0;
-    traced_touch("so that there is a line");
-    enter_leaf(names[2], true);
-    oteli_leaks_fail_at(1);
-    traced_touch("child");
-    assert_true(oteli_leaks_failed());
-    end_leaf();
+    const otel_span_mark mark = otel_span_mark_here();
+    for (unsigned nth = 1; nth <= 2; nth++) {
+        otel_span_view view;
+        unsigned count;
+        traced_touch("so that there is a line");
+        (void)otel_span_enter(traced.tracer, "so that the place is new", NULL);
+        enter_leaf(leaf_name(5), true);
+        oteli_leaks_fail_at(nth);
+        traced_touch("child");
+        assert_true(oteli_leaks_failed());
+        otel_span_end(leaf.span);
 
-    assert_int_equal(otel_flush(60000), OTEL_OK);
-    assert_true(otel_memory_span(traced.memory, 2, &view));
-    otel_slice rest = view.attributes;
-    for (; otel_attribute_next(&rest, OTEL_FIELD_SPAN_ATTRIBUTE, &attribute); count++)
-        assert_true(is_known(&attribute));
-    assert_true(is_text(view.name, leaf.name));
-    assert_int_equal(view.dropped_attributes_count, 2);
-    assert_int_equal(count, 2);
+        assert_int_equal(otel_flush(60000), OTEL_OK);
+        assert_true(otel_memory_span(traced.memory, 2, &view));
+        assert_int_equal(view.name.length, nth == 1 ? 48 : lengths[5]);
+        assert_memory_equal(view.name.data, leaf.name, view.name.length);
+        assert_true(has_all(view.attributes, strlen(FIRST), &count));
+        assert_int_equal(count, nth == 1 ? 2 : 0);
+        assert_int_equal(view.dropped_attributes_count, 2 - count);
+        otel_memory_clear(traced.memory);
+    }
+    otel_span_unwind(mark);
 }
 
 /* Its end is counted, where it began. */
@@ -647,7 +648,7 @@ TEST(it_is_open_when_the_sdk_goes_away)
 {
     for (unsigned form = 0; form < FORMS; form++) {
         make();
-        enter_leaf(names[form / 2], form % 2 != 0);
+        enter_leaf(leaf_name(form / 2), form % 2 != 0);
         assert_true(is_right(0));
         traced_stop();
         assert_int_equal(traced_stats().open, 1);
@@ -667,7 +668,7 @@ TEST(it_is_open_when_the_sdk_goes_away)
 TEST(it_ends_after_the_shutdown)
 {
     for (unsigned form = 0; form < FORMS; form++) {
-        enter_leaf(names[form / 2], form % 2 != 0);
+        enter_leaf(leaf_name(form / 2), form % 2 != 0);
         traced_stop();
         end_leaf();
         assert_only_lost(OTEL_DROP_ALREADY_SHUTDOWN, 1);
@@ -680,7 +681,7 @@ TEST(it_ends_after_the_shutdown)
 
 static void *leave_open(void *unused)
 {
-    enter_leaf(names[1], true);
+    enter_leaf(leaf_name(2), true);
     return unused;
 }
 
