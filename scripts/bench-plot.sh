@@ -185,7 +185,7 @@ draw_processor_system() {
     paint processor-system "$about; $machine" "bars = '$output/processor_system.bars'"
     jq --raw-output --slurp '
         def show: if . == null then "–" else tostring end;
-        "| | process CPU, % of a core | µs CPU a page | more than off, % | µs CPU more a span | exporter thread CPU % | its wake-ups/s |",
+        "| | process CPU, % of a core | µs CPU a page | more than off, % of a core | µs CPU more a span | exporter thread CPU % | its wake-ups/s |",
         "|---|---:|---:|---:|---:|---:|---:|",
         (.[] | "| `\(.case)` | \(.process_cpu_percent) | \(.cpu_us_per_page) | " +
             "\(.more_than_off_percent) | " +
