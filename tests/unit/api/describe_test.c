@@ -262,7 +262,8 @@ TEST(without_memory_less_is_said_and_all_of_it_is_counted)
         assert_int_equal(recorder_count(0, ATTRIBUTES) + number_of(0, DROPPED_ATTRIBUTES), 47);
         assert_int_equal(recorder_count(0, EVENTS) + number_of(0, DROPPED_EVENTS), 2);
         assert_int_equal(recorder_count(0, LINKS) + number_of(0, DROPPED_LINKS), 1);
-        assert_true(!recorder_has_field(0, NAME) || recorder_field(0, NAME).length == 2999);
+        assert_true(recorder_field(0, NAME).length == 2999 ||
+                    (failed && recorder_field(0, NAME).length == 48)); /* what has a place */
         if (!failed)
             break;
     }
