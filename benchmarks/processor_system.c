@@ -3,8 +3,8 @@
  * a fixed load, with the exporter off, and with designs of the queue study.
  *
  * The service is a shop with its database in SQLite, eight threads, each of which answers a page
- * of ten requests every 4 ms, about 200 us of work, with 11 spans. That is 2,000 pages and
- * 22,000 spans a second, and about half a core. The exporter forgets what it gets, as in
+ * of ten requests every 4 ms, 200 to 340 us of work, with 11 spans. That is 2,000 pages and
+ * 22,000 spans a second, and half a core or more. The exporter forgets what it gets, as in
  * the study: what is compared is the way to it.
  *
  *     off           the program with its tracing, and no SDK

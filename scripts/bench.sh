@@ -9,7 +9,7 @@
 #   scripts/bench.sh cold     what it costs between the work of a program, with cold caches
 #   scripts/bench.sh worker   what it costs the exporter thread
 #   scripts/bench.sh processor  which queue should be before the exporter thread: the study of
-#                               docs/PROCESSOR.md, about 8 minutes; with --system, what the
+#                               docs/PROCESSOR.md, about 9 minutes; with --system, what the
 #                               queue costs a whole service
 #   scripts/bench.sh wakeup   what one wake-up of a thread costs it, and who wakes it
 #   scripts/bench.sh delay    how long spans wait for their batch
