@@ -108,7 +108,7 @@ class Commands(Case):
         redis.client(unix=True).say("PING")
         self.check(redis.stop())
         held = attributes(self.commands()[0])
-        self.assertEqual(held["network.peer.address"], str(redis.path / "socket"))
+        self.assertEqual(held["network.peer.address"], str(redis.path / scene.SOCKET))
         self.assertNotIn("network.peer.port", held)
         self.assertEqual(attributes(self.receiver.resources()[0])["service.name"], "cache")
 

@@ -25,10 +25,11 @@ from harness import free_port, wait_for
 SECONDS = 60  # a limit of what hangs
 KINDS = ["?", "internal", "server", "client", "producer", "consumer"]
 SUMS = re.compile(r"(\d+):(\w) .* otel-c: exporter 0: started (\d+), unsampled (\d+), open (\d+), ended (\d+): (.*)")
+SOCKET = "socket" + 60 * "-"  # with its folder longer than what redis keeps of a client's address
 CONFIGURATION = """
 bind 127.0.0.1
 port {port}
-unixsocket {path}/socket
+unixsocket {path}/{socket}
 dir {path}
 logfile {path}/log
 pidfile {path}/pid
@@ -91,7 +92,7 @@ class Redis:
         self.folder = tempfile.TemporaryDirectory(prefix="otel-redis-")
         self.path = pathlib.Path(self.folder.name)
         self.port = free_port()
-        self.text = CONFIGURATION.format(port=self.port, path=self.path, text=text)
+        self.text = CONFIGURATION.format(port=self.port, path=self.path, socket=SOCKET, text=text)
         self.environment = {"PATH": os.environ["PATH"], **environment}
         if endpoint:
             self.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = endpoint
@@ -135,7 +136,7 @@ class Redis:
         return ""
 
     def client(self, unix=False):
-        made = Client(socket.AF_UNIX, str(self.path / "socket")) if unix else \
+        made = Client(socket.AF_UNIX, str(self.path / SOCKET)) if unix else \
             Client(socket.AF_INET, ("127.0.0.1", self.port))
         self.clients.append(made)
         return made
