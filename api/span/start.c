@@ -212,20 +212,20 @@ static OTELI_INLINE void *lend_line(const struct oteli_thread *thread,
     return name;
 }
 
-/* lend_line has been called, and the name is any that a raw record can have: it is put there. */
-static bool put_any_name(struct oteli_active_span *active, const char *name, size_t length,
-                         int32_t room)
+/* The same for any name that a raw record can have, which is copied there. */
+static OTELI_INLINE bool lend_line_and_name(const struct oteli_thread *thread,
+                                            struct oteli_active_span *active, const char *name,
+                                            size_t length, int32_t room)
 {
-    char *at = (char *)active->attributes.data - length;
     if (length > OTELI_RAW_NAME_MOST)
         return false;
     if (length > OTELI_NAME_INLINE)
         room -= (int32_t)(length - OTELI_NAME_INLINE);
-    if (room < LEAF_LEAST ||
-        (!oteli_saw_ascii(oteli_move(at, name, length)) && !oteli_utf8_is_valid(at, length)))
+    if (room < LEAF_LEAST)
         return false;
-    oteli_active_lend(active, active->attributes.data, (size_t)room);
-    return true;
+    void *at = lend_line(thread, active, length, room);
+    return OTELI_LIKELY(oteli_saw_ascii(oteli_move(at, name, length))) ||
+           oteli_utf8_valid_prefix(at, length) == length;
 }
 
 static OTELI_INLINE void set_attributes_fast(struct oteli_thread *thread,
@@ -277,9 +277,8 @@ static OTELI_NOINLINE OTELI_HOT void enter_under(otel_span *span, otel_tracer *t
     const uint8_t wire_kind = wire_kind_of(options);
     const int32_t room = leaf_room(thread);
     const bool is_leaf = room >= LEAF_LEAST;
-    void *at = is_leaf ? lend_line(thread, active, name_length, room) : active->name;
-    if (OTELI_UNLIKELY(!oteli_span_put_short_name(at, name, name_length)) &&
-        !(is_leaf && put_any_name(active, name, name_length, room))) {
+    if (OTELI_UNLIKELY(!(is_leaf ? lend_line_and_name(thread, active, name, name_length, room)
+                                 : oteli_span_put_short_name(active->name, name, name_length)))) {
         let_go_and_enter(span, tracer, name, name_length, options, thread);
         return;
     }
