@@ -24,8 +24,8 @@
 #   scripts/bench.sh processes  what otel-c costs programs of a moment, and a process for each
 #                               connection; what otel_start takes of the thread that calls it
 #   scripts/bench.sh redis    the same of a command in redis, 16 at a time, with a span for each
-#   scripts/bench.sh plot     runs service, span and processor, also with --system, and draws them
-#                             into build/bench/; over 10 minutes, or those that are named
+#   scripts/bench.sh plot     runs service, span, processor and processor --system, or those that
+#                             are named, and draws them into build/bench/; over 10 minutes for all
 #
 #   --quick      does it run at all? The figures mean little
 #   --rounds N   measure every case N times (all but delay)
